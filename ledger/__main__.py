@@ -1,0 +1,5 @@
+"""``python -m ledger``."""
+
+from ledger.cli.main import main
+
+main()

@@ -1,0 +1,132 @@
+"""The entry point: the table of commands, and what becomes of an error.
+
+What it does: finds a command's module only when it is asked for, so that ``ledger --help`` loads no duckdb, git or rich; turns
+every :class:`LedgerError` into located lines on stderr and its exit code. What it does not do: any work of a command. Rules
+kept: no traceback reaches a user without ``--debug``; a broken pipe ends quietly; Ctrl-C exits with 130.
+"""
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from ledger import __version__
+from ledger.cli.state import State
+from ledger.core.errors import ExitCode, LedgerError, did_you_mean
+from ledger.core.text import visible
+
+# command -> ("module:attribute", what `ledger --help` says of it); in the order in which people meet them.
+COMMANDS: Mapping[str, tuple[str, str]] = {
+    "init": ("ledger.cli.init:init", "Start a ledger in an existing git repository."),
+    "plan": ("ledger.cli.plan:plan", "Show what a spec would boot and measure, and how long it may take."),
+    "run": ("ledger.cli.run:run", "Run a spec: boot, measure, record a receipt for every outcome, commit."),
+    "query": ("ledger.cli.query:query", 'Ask for figures: ledger query "C6 by arm".'),
+    "diff": ("ledger.cli.diff:diff", "Say what differed between two receipts and what moved."),
+    "show": ("ledger.cli.show:show", "Show one receipt."),
+    "log": ("ledger.cli.log:log", "List receipts in the order in which they were made."),
+    "correct": ("ledger.cli.correct:correct", "Supersede, retract or annotate a receipt, without erasing it."),
+    "sql": ("ledger.cli.sql:sql", "Run a read-only SQL query over the documented views."),
+    "verify": ("ledger.cli.verify:verify", "Check every digest, schema and link of the ledger."),
+    "schema": ("ledger.cli.schema:schema", "Write the JSON Schemas of spec, site and receipt."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are run; its help text comes from the table."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands, in the table's order."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return one command, or None when there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command = getattr(import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, from the table alone."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click, with the nearest command in the message for an unknown one."""
+        name = click.utils.make_str(args[0])
+        if name not in COMMANDS and not name.startswith("-"):
+            ctx.fail(f"No such command {visible(name)!r}. {did_you_mean(name, COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, "-V", "--version", prog_name="ledger")
+@click.option(
+    "-C", "directory", type=click.Path(file_okay=False, path_type=Path), default=Path(), help="Act as if started in DIR."
+)
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.pass_context
+def cli(context: click.Context, directory: Path, debug: bool) -> None:
+    """Declarative experiment specs and a ledger of receipts.
+
+    A spec says what is asked; a run records every outcome as a receipt in git; queries read what is true now.
+    """
+    context.obj = State(directory=directory, debug=debug)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the program and exit with its code."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the program and return its exit code; errors are shown on stderr."""
+    debug = "--debug" in arguments[:4]
+    try:
+        result = cli.main(args=arguments, prog_name="ledger", standalone_mode=False)
+    except (KeyboardInterrupt, click.Abort):
+        _tell("interrupted")
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except LedgerError as error:
+        _show_problems(error)
+        if debug:
+            traceback.print_exc()
+        return error.exit_code
+    except Exception as error:
+        _show_defect(error, debug)
+        return ExitCode.DEFECT
+    return result if isinstance(result, int) else ExitCode.YES
+
+
+def _show_problems(error: LedgerError) -> None:
+    for problem in error.problems:
+        where = f"{problem.place}: " if problem.place else ""
+        _tell(f"{where}{problem.what}" + (f" (got {problem.value})" if problem.value is not None else ""))
+        if problem.hint:
+            _tell(f"  {problem.hint}", prefix="")
+    if len(error.problems) > 1:
+        _tell(f"{len(error.problems)} problems", prefix="")
+
+
+def _show_defect(error: Exception, debug: bool) -> None:
+    _tell(f"this is a defect of ledger {__version__}: {type(error).__name__}: {error}")
+    if debug:
+        traceback.print_exc()
+    else:
+        _tell("  run it again as `ledger --debug …` for the traceback, and please report it", prefix="")
+
+
+def _tell(text: str, prefix: str = "ledger: ") -> None:
+    click.echo(prefix + visible(text), err=True)

@@ -1,0 +1,113 @@
+"""The metrics everyone names: their families, units, directions and definitions.
+
+What it does: parses a metric's name (``C6``, ``per_stream@C6``, ``ttft@C1/summary``, ``prefill@2000``) and says what it
+means. What it does not do: compute one (``instruments``) or pool them (``analysis``). Rules kept: a name says what was
+measured, never how well; an unknown name is a metric of its own, without a direction.
+"""
+
+import re
+
+from attrs import frozen
+
+from ledger.core.words import Better
+
+
+@frozen(kw_only=True)
+class Family:
+    """A family of metrics: how its names look, its unit, which way is better, and its one-sentence definition."""
+
+    name: str
+    pattern: re.Pattern[str]
+    example: str
+    unit: str
+    better: Better
+    definition: str
+
+
+def _family(name: str, pattern: str, example: str, unit: str, better: Better, definition: str) -> Family:
+    return Family(
+        name=name,
+        pattern=re.compile(pattern),
+        example=example,
+        unit=unit,
+        better=better,
+        definition=definition,
+    )
+
+
+_LEVEL = r"C(?P<level>[1-9][0-9]*)"
+_PART = r"(?:/(?P<part>[a-z][a-z0-9_-]*))?"
+
+FAMILIES: tuple[Family, ...] = (
+    _family(
+        "C",
+        rf"{_LEVEL}{_PART}",
+        "C6",
+        "tok/s",
+        Better.HIGHER,
+        "aggregate decode throughput at a concurrency: for each prompt category the completion tokens of all streams over the "
+        "wall time of the batch (first request start to last output), then the mean over the categories",
+    ),
+    _family(
+        "per_stream",
+        rf"per_stream@{_LEVEL}{_PART}",
+        "per_stream@C6",
+        "tok/s",
+        Better.HIGHER,
+        "decode rate of one stream, (tokens - 1) / (last output - first output), the mean over the streams of a category, then "
+        "the mean over the categories",
+    ),
+    _family(
+        "ttft",
+        rf"ttft@{_LEVEL}{_PART}",
+        "ttft@C1",
+        "s",
+        Better.LOWER,
+        "time to first token: request start to the first event with content, reasoning or tool-call text, the mean over the "
+        "streams of a category, then the mean over the categories",
+    ),
+    _family(
+        "prefill",
+        r"prefill@(?P<tokens>[1-9][0-9]*)",
+        "prefill@2000",
+        "tok/s",
+        Better.HIGHER,
+        "prompt tokens over the time to the end of a one-token reply, for a unique prompt of exactly that many tokens by the "
+        "server's own count; the median of the repeats",
+    ),
+    _family(
+        "boot_seconds",
+        r"boot_seconds",
+        "boot_seconds",
+        "s",
+        Better.LOWER,
+        "launch to readiness: the first completed one-token generation",
+    ),
+)
+
+
+@frozen(kw_only=True)
+class Metric:
+    """A metric's name with what is known of it; ``family`` is None for a name of no known family."""
+
+    name: str
+    unit: str
+    better: Better
+    family: Family | None = None
+
+
+def describe(name: str, *, unit: str = "") -> Metric:
+    """What is known of the metric called ``name``; ``unit`` is used where no family gives one."""
+    for family in FAMILIES:
+        if family.pattern.fullmatch(name):
+            return Metric(name=name, unit=family.unit, better=family.better, family=family)
+    return Metric(name=name, unit=unit, better=Better.NEITHER)
+
+
+_NUMBERS = re.compile(r"([0-9]+)")
+
+
+def sort_key(name: str) -> tuple[object, ...]:
+    """Orders names as people do: C2 before C10, headline before its parts."""
+    head, _, part = name.partition("/")
+    return (*((0, int(t)) if t.isdigit() else (1, t) for t in _NUMBERS.split(head)), (2, part))

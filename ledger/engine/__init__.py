@@ -1,0 +1,1 @@
+"""Programs of their own that start a real engine. Imports nothing of ``ledger``, and nothing imports it."""

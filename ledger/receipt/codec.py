@@ -1,0 +1,179 @@
+"""Receipts to bytes and back.
+
+What it does: maps the model onto the wire (cattrs) and the wire onto canonical bytes (``core.canonical``). What it does not do:
+touch files. Rules kept: ``None`` and empty defaults are left out; unknown fields are kept in ``extra``; bytes that are not a
+receipt raise :class:`ReceiptError` that names the field; an old version is upcast here on read and never rewritten.
+
+A receipt's body stands beside its envelope under the name of its kind: ``{"kind": "boot", "boot": {…}, "at": …}``.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import attrs
+import cattrs
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
+from cattrs.v import transform_error
+
+from ledger.core import canonical, digest
+from ledger.core.digest import Descriptor
+from ledger.core.errors import LedgerError, shorten
+from ledger.receipt.model import BODIES, FORMAT, Body, Chain, Foreign, Receipt, Record, Tool
+from ledger.receipt.upcast import upcast
+
+T = TypeVar("T")
+
+
+class ReceiptError(LedgerError):
+    """Bytes that are not a receipt of any version."""
+
+
+def _converter() -> cattrs.Converter:
+    converter = cattrs.Converter(omit_if_default=True, forbid_extra_keys=False, prefer_attrib_converters=False)
+    converter.register_structure_hook(float, _number)
+    converter.register_structure_hook(int, _integer)
+    converter.register_structure_hook(str, _text)
+    converter.register_unstructure_hook(float, _plain_number)
+    converter.register_structure_hook_factory(_is_record, lambda cls: _structure_record(converter, cls))
+    converter.register_unstructure_hook_factory(_is_record, lambda cls: _unstructure_record(converter, cls))
+    return converter
+
+
+def _is_record(cls: Any) -> bool:
+    return isinstance(cls, type) and issubclass(cls, Record)
+
+
+def _structure_record(converter: cattrs.Converter, cls: type[Record]) -> Callable[[Any, Any], Record]:
+    known = {item.name for item in attrs.fields(cls)} - {"extra"}
+    inner = make_dict_structure_fn(cls, converter, extra=override(omit=True))
+
+    def structure(value: Any, _: Any) -> Record:
+        if not isinstance(value, dict):
+            raise TypeError(f"expected a table, got {shorten(value)}")
+        record = inner(value, cls)
+        unknown = {key: item for key, item in value.items() if key not in known}
+        return attrs.evolve(record, extra=unknown) if unknown else record
+
+    return structure
+
+
+def _unstructure_record(converter: cattrs.Converter, cls: type[Record]) -> Callable[[Any], dict[str, Any]]:
+    inner = make_dict_unstructure_fn(cls, converter, _cattrs_omit_if_default=True, extra=override(omit=True))
+
+    def unstructure(record: Record) -> dict[str, Any]:
+        return {**record.extra, **inner(record)}
+
+    return unstructure
+
+
+def _number(value: Any, _: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"expected a number, got {shorten(value)}")
+    return float(value)
+
+
+def _integer(value: Any, _: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"expected a whole number, got {shorten(value)}")
+    return value
+
+
+def _text(value: Any, _: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected text, got {shorten(value)}")
+    return value
+
+
+def _plain_number(value: float) -> float | int:
+    """Whole floats are written as integers, as RFC 8785 spells them; this keeps them on the fast path."""
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
+_CONVERTER = _converter()
+_ENVELOPE = {item.name for item in attrs.fields(Receipt)} - {"body", "extra"}
+
+
+def to_wire(receipt: Receipt) -> dict[str, Any]:
+    """The receipt as plain dicts, lists, text and numbers."""
+    wire: dict[str, Any] = {**receipt.extra, **_envelope(receipt)}
+    wire[receipt.kind] = _CONVERTER.unstructure(receipt.body, type(receipt.body))
+    return wire
+
+
+def _envelope(receipt: Receipt) -> dict[str, Any]:
+    return {
+        "ledger": receipt.ledger,
+        "kind": receipt.kind,
+        "at": receipt.at,
+        "session": receipt.session,
+        "chain": _CONVERTER.unstructure(receipt.chain),
+        "tool": _CONVERTER.unstructure(receipt.tool),
+    }
+
+
+def from_wire(wire: Any) -> Receipt:
+    """The receipt of a parsed JSON value, of any version ever written.
+
+    Raises:
+        ReceiptError: with one problem for each field that is wrong.
+    """
+    if not isinstance(wire, Mapping):
+        raise ReceiptError(f"a receipt is a JSON object, got {shorten(wire)}")
+    current = upcast(wire)
+    kind = current.get("kind")
+    if not isinstance(kind, str) or not isinstance(current.get(kind), dict):
+        raise ReceiptError("a receipt has a 'kind' and a table of that name")
+    if current.get("ledger") != FORMAT:
+        raise ReceiptError(f"format version {shorten(current.get('ledger'))} is not known here; this ledger reads 1 to {FORMAT}")
+    return _structure(current, kind)
+
+
+def _structure(wire: Mapping[str, Any], kind: str) -> Receipt:
+    rest = {key: value for key, value in wire.items() if key not in _ENVELOPE and key != kind}
+    try:
+        body: Body = _CONVERTER.structure(wire[kind], BODIES.get(kind, Foreign))  # type: ignore[assignment]  # BODIES maps to Body members
+        return Receipt(
+            kind=kind,
+            at=_CONVERTER.structure(wire.get("at"), str),
+            session=_CONVERTER.structure(wire.get("session"), str),
+            chain=_CONVERTER.structure(wire.get("chain"), Chain),
+            tool=_CONVERTER.structure(wire.get("tool"), Tool),
+            body=body,
+            extra=rest,
+        )
+    except cattrs.BaseValidationError as error:
+        raise ReceiptError("; ".join(transform_error(error, path=kind))) from error
+    except (TypeError, ValueError, KeyError) as error:
+        raise ReceiptError(str(error)) from error
+
+
+def encode(receipt: Receipt) -> bytes:
+    """The canonical bytes of a receipt: the content of its file."""
+    return canonical.encode(to_wire(receipt))
+
+
+def decode(data: bytes) -> Receipt:
+    """The receipt in ``data``.
+
+    Raises:
+        ReceiptError: not JSON, or not a receipt.
+    """
+    try:
+        return from_wire(canonical.decode(data))
+    except canonical.CanonicalError as error:
+        raise ReceiptError(error.problems) from error
+
+
+def digest_of(receipt: Receipt) -> str:
+    """The name of a receipt: the digest of its bytes."""
+    return digest.of_bytes(encode(receipt))
+
+
+def fingerprint(identity: Mapping[str, str]) -> str:
+    """The fingerprint of a boot: the digest of its identity factors. Equal fingerprints are replicates."""
+    return digest.of_value(dict(identity))
+
+
+def descriptor_to_wire(item: Descriptor) -> dict[str, Any]:
+    """A descriptor as it stands in a receipt."""
+    return {"mediaType": item.mediaType, "digest": item.digest, "size": item.size}

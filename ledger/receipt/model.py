@@ -1,0 +1,347 @@
+"""The records that a receipt can hold, as frozen attrs classes.
+
+What it does: gives every kind of receipt its fields. What it does not do: bytes (``codec``), files (``store``), judgement
+(``analysis``). Rules kept:
+
+- the model is apart from the wire format: field names are the wire's names, types are Python's, and ``codec`` maps them;
+- absent is ``None`` here and left out on the wire; a figure that is missing is a state with a reason, never a zero;
+- what a newer version wrote and this one does not know is kept in ``extra`` and written again, at every level;
+- durations are seconds and nanoseconds are strings; nothing here is an integer above 2**53.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+from ledger.core.digest import Descriptor
+from ledger.core.words import (
+    Better,
+    CorrectionKind,
+    Evidence,
+    Holds,
+    Kind,
+    Outcome,
+    Role,
+    Verdict,
+)
+
+FORMAT = 1
+
+
+@frozen(kw_only=True)
+class Record:
+    """Base of every record: ``extra`` holds the fields that this version does not know."""
+
+    extra: Mapping[str, Any] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class Chain(Record):
+    """Place in the session: ``n`` counts from 0, ``after`` is the digest of the receipt before it."""
+
+    n: int
+    after: str | None = None
+
+
+@frozen(kw_only=True)
+class Tool(Record):
+    """The program that wrote the receipt."""
+
+    name: str
+    version: str
+    python: str | None = None
+    platform: str | None = None
+
+
+@frozen(kw_only=True)
+class Source(Record):
+    """A spec or site: its name, and its text word for word (comments included) as a blob."""
+
+    name: str
+    text: Descriptor
+
+
+@frozen(kw_only=True)
+class Subject(Record):
+    """What the receipt is about."""
+
+    spec: str
+    lane: str
+    arm: str
+    role: Role
+    evidence: Evidence
+
+
+@frozen(kw_only=True)
+class Factors(Record):
+    """Every field that can explain a difference, flattened to ``key = value`` and split by its class.
+
+    ``identity`` must match to compare, ``context`` should match, ``provenance`` may differ. Keys are dotted
+    (``env.OMP_NUM_THREADS``, ``args[3]`` never: arguments are keyed by flag, ``args.--threads``). Values are text.
+    """
+
+    identity: Mapping[str, str] = field(factory=dict)
+    context: Mapping[str, str] = field(factory=dict)
+    provenance: Mapping[str, str] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class RankConfig(Record):
+    """One process or container of a boot: node name, argv, env, mounts, working directory."""
+
+    rank: int
+    node: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(factory=dict)
+    mounts: tuple[str, ...] = ()
+    cwd: str | None = None
+
+
+@frozen(kw_only=True)
+class Difference(Record):
+    """One field whose value read back from the live server is not the value it was given."""
+
+    field: str
+    resolved: str | None = None
+    observed: str | None = None
+
+
+@frozen(kw_only=True)
+class Agreement(Record):
+    """Whether the live server was seen to run what was resolved: ``agrees``, ``differs`` or ``unverified``."""
+
+    state: str
+    differences: tuple[Difference, ...] = ()
+    unseen: tuple[str, ...] = ()
+
+
+@frozen(kw_only=True)
+class Attempt(Record):
+    """Taken before a boot, so that an arm that never ran leaves a trace."""
+
+    subject: Subject
+    spec: Source
+    site: Source
+    number: int
+    position: int
+    of: int
+    reason: str | None = None
+
+
+@frozen(kw_only=True)
+class Boot(Record):
+    """One start of a lane under an arm: what was asked, what was rendered, what was seen."""
+
+    subject: Subject
+    attempt: str
+    outcome: Outcome
+    fingerprint: str
+    factors: Factors
+    requested: Mapping[str, Any]
+    resolved: tuple[RankConfig, ...]
+    observed: Mapping[str, Any]
+    agreement: Agreement
+    conditions: Mapping[str, str] = field(factory=dict)
+    seconds: float | None = None
+    reason: str | None = None
+    log_tail: str | None = None
+    logs: tuple[Descriptor, ...] = ()
+
+
+@frozen(kw_only=True)
+class Figure(Record):
+    """A metric's value with what stands behind it, or ``absent``, the reason why there is none.
+
+    ``n`` counts the samples pooled into ``value`` by ``statistic``; ``values`` holds them where they are few.
+    ``conditions`` are states that this figure alone was taken in (``prefix_cache = "hit"``).
+    """
+
+    unit: str
+    better: Better = Better.NEITHER
+    value: float | None = None
+    n: int | None = None
+    statistic: str | None = None
+    low: float | None = None
+    high: float | None = None
+    values: tuple[float, ...] | None = None
+    absent: str | None = None
+    conditions: Mapping[str, str] = field(factory=dict)
+    marks: tuple[str, ...] = ()
+
+
+@frozen(kw_only=True)
+class Requests(Record):
+    """How the requests of a trial ended; ``launched`` is their sum. ``reasons`` counts the failures by cause."""
+
+    launched: int
+    ok: int
+    failed: int = 0
+    cancelled: int = 0
+    reasons: Mapping[str, int] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class Instrument(Record):
+    """The instrument that measured: its name, the version of its definitions, and its parameters as resolved."""
+
+    name: str
+    version: int
+    parameters: Mapping[str, Any] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class Client(Record):
+    """The load client: which, how it stamped, and how late it was."""
+
+    name: str
+    stamps: str
+    lag_p99_ms: float | None = None
+    start_spread_ms: float | None = None
+
+
+@frozen(kw_only=True)
+class Trial(Record):
+    """One run of a measure on a boot."""
+
+    subject: Subject
+    boot: str
+    measure: str
+    number: int
+    instrument: Instrument
+    figures: Mapping[str, Figure]
+    requests: Requests
+    samples: tuple[Descriptor, ...] = ()
+    client: Client | None = None
+    conditions: Mapping[str, str] = field(factory=dict)
+    marks: tuple[str, ...] = ()
+    seconds: float | None = None
+
+
+@frozen(kw_only=True)
+class Gate(Record):
+    """The verdict of a condition that must hold, with its raw evidence."""
+
+    subject: Subject
+    gate: str
+    version: int
+    when: str
+    holds: Holds
+    text: str
+    attempt: str
+    boot: str | None = None
+    value: str | None = None
+    limit: str | None = None
+    evidence: tuple[Descriptor, ...] = ()
+
+
+@frozen(kw_only=True)
+class Effect(Record):
+    """The change of one metric against the control: ``change`` is relative, 0.02 is 2% up."""
+
+    metric: str
+    arm: float
+    control: float
+    change: float
+    band: float | None = None
+    n_arm: int = 1
+    n_control: int = 1
+
+
+@frozen(kw_only=True)
+class Decision(Record):
+    """What the rule says of an arm, why, and from which receipts."""
+
+    subject: Subject
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    inputs: tuple[str, ...]
+    control: str | None = None
+    rule: Mapping[str, Any] = field(factory=dict)
+    effects: tuple[Effect, ...] = ()
+
+
+@frozen(kw_only=True)
+class Correction(Record):
+    """Supersedes, retracts, amends or annotates other receipts; ``by`` is who says so.
+
+    ``targets`` and ``replacements`` are digests; ``scope`` names the one use that the correction is about, if not all.
+    """
+
+    action: CorrectionKind
+    targets: tuple[str, ...]
+    reason: str
+    by: str
+    code: str = "other"
+    replacements: tuple[str, ...] = ()
+    scope: str | None = None
+
+
+@frozen(kw_only=True)
+class Note(Record):
+    """A remark for people, about receipts or about nothing in particular."""
+
+    text: str
+    by: str
+    about: tuple[str, ...] = ()
+
+
+@frozen(kw_only=True)
+class Foreign(Record):
+    """The body of a kind that this version has no record for; all of it is in ``extra``."""
+
+
+Body = Attempt | Boot | Trial | Gate | Decision | Correction | Note | Foreign
+
+BODIES: Mapping[str, type[Record]] = {
+    Kind.ATTEMPT: Attempt,
+    Kind.BOOT: Boot,
+    Kind.TRIAL: Trial,
+    Kind.GATE: Gate,
+    Kind.DECISION: Decision,
+    Kind.CORRECTION: Correction,
+    Kind.NOTE: Note,
+}
+
+
+@frozen(kw_only=True)
+class Receipt(Record):
+    """The immutable record of one thing that happened.
+
+    ``kind`` is a :class:`Kind` or the word of a newer version. ``at`` is for people (RFC 3339, UTC); order comes from
+    ``chain`` and from git. ``session`` is the folder's name, ``01T0612-round2-3f2a``.
+    """
+
+    kind: str
+    at: str
+    session: str
+    chain: Chain
+    tool: Tool
+    body: Body
+    ledger: int = FORMAT
+
+
+def links(receipt: Receipt) -> dict[str, str]:
+    """The digests of other receipts that this one names, by role (``chain.after``, ``boot``, ``targets[0]``)."""
+    found: dict[str, str] = {}
+    if receipt.chain.after:
+        found["chain.after"] = receipt.chain.after
+    for name in ("attempt", "boot"):
+        digest = getattr(receipt.body, name, None)
+        if isinstance(digest, str):
+            found[name] = digest
+    for name in ("inputs", "targets", "replacements", "about"):
+        for index, digest in enumerate(getattr(receipt.body, name, ())):
+            found[f"{name}[{index}]"] = digest
+    return found
+
+
+def blobs(receipt: Receipt) -> tuple[Descriptor, ...]:
+    """Every blob that this receipt names."""
+    body = receipt.body
+    found: list[Descriptor] = []
+    if isinstance(body, Attempt):
+        found += [body.spec.text, body.site.text]
+    for name in ("logs", "samples", "evidence"):
+        found += getattr(body, name, ())
+    return tuple(found)

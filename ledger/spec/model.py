@@ -1,0 +1,215 @@
+"""The records of a spec and of a site, as frozen attrs classes.
+
+What it does: gives every table of the two TOML files its fields, types and defaults; field names are the TOML keys. What it
+does not do: read TOML (``load``), check one part against another (``check``), or plan (``plan``). Rules kept: a spec is
+published and says *what*; a site is local and says *where*; every default here is the one that the reference page prints.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import field, frozen
+
+from ledger.core.words import Role
+
+FORMAT = 1
+
+
+@frozen(kw_only=True)
+class FilePin:
+    """A file that a lane needs and its digest: a ``path``, or a ``file`` inside an installed Python ``package``.
+
+    Its resolved path is ``${file.<name>}``.
+    """
+
+    sha256: str
+    path: str | None = None
+    package: str | None = None
+    file: str | None = None
+    size: int | None = None
+
+
+@frozen(kw_only=True)
+class Tree:
+    """A source tree inside an image or binary: what it is, and the commit or version that was built."""
+
+    name: str
+    repo: str | None = None
+    commit: str | None = None
+    version: str | None = None
+    declares: str | None = None
+    patched: bool = False
+    note: str | None = None
+
+
+@frozen(kw_only=True)
+class Lane:
+    """A system under test: engine, image or binary, model, launch command, nodes.
+
+    ``command`` is the argv of one rank and ``env`` its environment; both may hold ``${…}``. ``ready_within`` is a time.
+    ``packages`` pins installed Python distributions by version, ``files`` pins files by digest.
+    """
+
+    id: str
+    engine: str
+    model: str
+    title: str = ""
+    command: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(factory=dict)
+    model_revision: str | None = None
+    quantization: str | None = None
+    served_model: str | None = None
+    image: str | None = None
+    image_id: str | None = None
+    recipe: str | None = None
+    recipe_revision: str | None = None
+    nodes: int = 1
+    port: int = 0
+    ready_within: str = "120 s"
+    packages: Mapping[str, str] = field(factory=dict)
+    files: Mapping[str, FilePin] = field(factory=dict)
+    trees: tuple[Tree, ...] = ()
+    note: str | None = None
+
+
+@frozen(kw_only=True)
+class Change:
+    """What an arm changes: variables set or unset, arguments set or dropped.
+
+    ``args`` is a list of argv words; a word that starts with ``--`` (or ``-x``) and the words behind it up to the next such
+    word are one setting, which takes the place of the base's setting of the same flag or is appended. ``drop_args`` names
+    flags to leave out, ``drop_env`` variables to unset. ``about`` says in words what cannot be said as a setting.
+    """
+
+    env: Mapping[str, str] = field(factory=dict)
+    args: tuple[str, ...] = ()
+    drop_env: tuple[str, ...] = ()
+    drop_args: tuple[str, ...] = ()
+    about: str | None = None
+
+
+@frozen(kw_only=True)
+class Arm:
+    """A lane with one change against a base arm.
+
+    An arm without ``base`` names its ``lane``; with one it takes the base's lane. More than one change needs ``several``,
+    the reason. ``boots`` is how many boots are made of it.
+    """
+
+    id: str
+    lane: str | None = None
+    base: str | None = None
+    role: Role = Role.CANDIDATE
+    change: Change = field(factory=Change)
+    several: str | None = None
+    title: str = ""
+    boots: int = 1
+
+
+@frozen(kw_only=True)
+class Measure:
+    """An instrument (``uses``) with its parameters; ``trials`` is how often it is run on each boot."""
+
+    id: str
+    uses: str
+    parameters: Mapping[str, Any] = field(factory=dict)
+    trials: int = 1
+
+
+@frozen(kw_only=True)
+class GateSpec:
+    """A condition: ``reads`` (``host.MemAvailable``, ``requests.failed``, a metric) ``op`` ``value``, checked ``when``.
+
+    ``when`` is ``before`` a boot, or ``after`` its trials; ``on_fail`` is ``block`` (no boot, or no verdict) or ``mark``.
+    """
+
+    id: str
+    text: str
+    reads: str
+    op: str
+    value: str
+    when: str = "before"
+    on_fail: str = "block"
+    version: int = 1
+
+
+@frozen(kw_only=True)
+class Rule:
+    """The KEEP rule: some metric better by more than ``better_than``, none worse by more than ``worse_than``.
+
+    Both are ratios (0.02 or "2 %"). ``controls`` maps an arm to its control where that is not ``control`` or its base.
+    """
+
+    metrics: tuple[str, ...]
+    better_than: str = "2 %"
+    worse_than: str = "2 %"
+    control: str | None = None
+    controls: Mapping[str, str] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class Spec:
+    """The question, lanes, arms, measures, gates and the rule. ``site`` is relative to the spec's own folder.
+
+    ``warmup`` is how many warm-up requests of other prompts are sent to a ready server before its first trial.
+    """
+
+    ledger: int
+    name: str
+    question: str
+    title: str = ""
+    site: str = "sites/laptop.toml"
+    lanes: Mapping[str, Lane]
+    arms: tuple[Arm, ...]
+    measures: Mapping[str, Measure]
+    gates: tuple[GateSpec, ...] = ()
+    rule: Rule | None = None
+    warmup: int = 2
+
+
+@frozen(kw_only=True)
+class Node:
+    """A machine: its name in receipts, how it is reached, and the address its servers listen on."""
+
+    name: str
+    host: str = "localhost"
+    ip: str = "127.0.0.1"
+
+
+@frozen(kw_only=True)
+class StandIn:
+    """What a site boots in the place of a lane that it does not have: everything a lane has, and why.
+
+    ``arms`` maps each arm of the lane to the stand-in's own change, so that no arm passes for one that it is not.
+    """
+
+    id: str
+    why: str
+    engine: str
+    model: str
+    command: tuple[str, ...]
+    env: Mapping[str, str] = field(factory=dict)
+    quantization: str | None = None
+    served_model: str | None = None
+    port: int = 0
+    ready_within: str = "120 s"
+    packages: Mapping[str, str] = field(factory=dict)
+    files: Mapping[str, FilePin] = field(factory=dict)
+    arms: Mapping[str, Change] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class Site:
+    """Where it runs: the backend, the nodes, stand-ins for lanes, and parameters scaled to what is here.
+
+    ``scale`` maps a measure's id to parameters that replace the spec's; it applies to stand-ins only. ``speed`` is a rough
+    ``prefill_tok_s``, ``decode_tok_s`` and ``boot_s`` for the estimate of ``ledger plan``.
+    """
+
+    ledger: int
+    name: str
+    backend: str = "process"
+    nodes: tuple[Node, ...]
+    stand_ins: Mapping[str, StandIn] = field(factory=dict)
+    scale: Mapping[str, Mapping[str, Any]] = field(factory=dict)
+    speed: Mapping[str, float] = field(factory=dict)

@@ -1,0 +1,1 @@
+"""Keeping: objects, blobs, git, verification. Imports ``core`` and ``receipt``."""
