@@ -1,8 +1,9 @@
 """Values that must not reach a receipt, concealed so that they still compare.
 
 What it does: replaces the value of a variable that is named or shaped like a secret by ``secret:hmac-sha256:<16 hex>`` under a
-key that stays in the state folder. What it does not do: search free text of logs. Rules kept: equal values give equal text in
-one clone, and nobody without the key can test a guess; the name of the variable is kept.
+key that stays in the state folder, and the folders of this machine by names. What it does not do: find a secret of no known
+name or shape in free text. Rules kept: equal values give equal text in one clone, and nobody without the key can test a guess;
+the name of the variable is kept.
 """
 
 import hashlib
@@ -10,8 +11,11 @@ import hmac
 import os
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+from attrs import frozen
 
 NAMED = re.compile(
     r"(?i)(?:^|[_-])(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|AUTH)$"
@@ -39,36 +43,69 @@ def load_key(state: Path) -> bytes:
     return key
 
 
-def conceal_env(env: Mapping[str, str], key: bytes) -> dict[str, str]:
-    """``env`` with every secret value concealed."""
-    return {name: conceal(value, key) if NAMED.search(name) else conceal_text(value, key) for name, value in env.items()}
+@frozen(kw_only=True)
+class Concealer:
+    """What stands between a session and its receipts: secrets become keyed digests, this machine's folders become names.
+
+    ``places`` maps an absolute folder to what is written for it (``${venv}``, ``${root}``, ``${home}``), longest first.
+    """
+
+    key: bytes
+    places: Mapping[str, str]
+
+    def env(self, env: Mapping[str, str]) -> dict[str, str]:
+        """``env`` with every secret value concealed; names are kept."""
+        return {name: self.value(value) if NAMED.search(name) else self.text(value) for name, value in env.items()}
+
+    def argv(self, argv: Sequence[str]) -> tuple[str, ...]:
+        """``argv`` with the value behind a secret-named flag, and every secret-shaped part, concealed."""
+        shown: list[str] = []
+        secret_next = False
+        for word in argv:
+            flag, equals, value = word.partition("=")
+            if secret_next:
+                shown.append(self.value(word))
+            elif equals and _is_secret_flag(flag):
+                shown.append(f"{flag}={self.value(value)}")
+            else:
+                shown.append(self.text(word))
+            secret_next = not secret_next and not equals and _is_secret_flag(word)
+        return tuple(shown)
+
+    def value(self, value: str) -> str:
+        """The keyed digest that stands for ``value``; an empty value stays empty."""
+        if not value:
+            return value
+        return PREFIX + hmac.new(self.key, value.encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest()[:16]
+
+    def text(self, text: str) -> str:
+        """``text`` with secret-shaped parts and passwords in URLs concealed, and this machine's folders named."""
+        text = _URL_PASSWORD.sub(lambda match: f"{match['user']}:{self.value(match['password'])}@", text)
+        text = SHAPED.sub(lambda match: self.value(match.group()), text)
+        for folder, name in self.places.items():
+            text = text.replace(folder, name)
+        return text
+
+    def tree(self, value: Any) -> Any:
+        """A plain value with every text in it concealed; the values of secret-named keys wholly."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {name: self._entry(str(name), item) for name, item in value.items()}
+        if isinstance(value, list | tuple):
+            texts = all(isinstance(item, str) for item in value)
+            return list(self.argv(value)) if texts else [self.tree(item) for item in value]
+        return value
+
+    def _entry(self, name: str, value: Any) -> Any:
+        return self.value(value) if isinstance(value, str) and NAMED.search(name) else self.tree(value)
 
 
-def conceal_argv(argv: tuple[str, ...], key: bytes) -> tuple[str, ...]:
-    """``argv`` with the value behind a secret-named flag, and every secret-shaped word, concealed."""
-    shown: list[str] = []
-    secret_next = False
-    for word in argv:
-        flag, equals, value = word.partition("=")
-        if secret_next:
-            shown.append(conceal(word, key))
-        elif equals and _is_secret_flag(flag):
-            shown.append(f"{flag}={conceal(value, key)}")
-        else:
-            shown.append(conceal_text(word, key))
-        secret_next = not secret_next and not equals and _is_secret_flag(word)
-    return tuple(shown)
-
-
-def conceal(value: str, key: bytes) -> str:
-    """The keyed digest that stands for ``value``; an empty value stays empty."""
-    return PREFIX + hmac.new(key, value.encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest()[:16] if value else value
-
-
-def conceal_text(text: str, key: bytes) -> str:
-    """``text`` with secret-shaped parts, and passwords in URLs, concealed."""
-    text = _URL_PASSWORD.sub(lambda match: f"{match['user']}:{conceal(match['password'], key)}@", text)
-    return SHAPED.sub(lambda match: conceal(match.group(), key), text)
+def places(root: Path, prefix: str, home: str) -> dict[str, str]:
+    """The folders of this machine that receipts name instead of spelling out, longest first."""
+    named = {prefix: "${venv}", str(root): "${root}", home: "${home}"}
+    kept = {folder: name for folder, name in named.items() if len(folder) > 1}
+    return dict(sorted(kept.items(), key=lambda item: -len(item[0])))
 
 
 def _is_secret_flag(word: str) -> bool:

@@ -1,0 +1,87 @@
+"""Whether the live server runs what was resolved.
+
+What it does: compares the argv and variables read back from each rank with those it was given. What it does not do: read them
+(``backends``). Rules kept: what could not be read is ``unverified``, never taken for agreement; a recorded override that did
+not reach the process is a difference.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ledger.backends.base import Observed
+from ledger.receipt.model import Agreement, Difference, RankConfig
+from ledger.run.secrets import Concealer
+
+AGREES, DIFFERS, UNVERIFIED = "agrees", "differs", "unverified"
+
+
+def agree(resolved: Sequence[RankConfig], observed: Sequence[Observed]) -> Agreement:
+    """Compare rank by rank; both sides hold plain values, as the process had them."""
+    seen = {item.rank: item for item in observed}
+    differences: list[Difference] = []
+    unseen: list[str] = []
+    for rank in resolved:
+        found = seen.get(rank.rank)
+        if found is None or found.unseen is not None or found.argv is None:
+            unseen.append(f"rank {rank.rank}: {found.unseen if found and found.unseen else 'not read back'}")
+            continue
+        differences += _argv(rank, found.argv) + _env(rank, found.env)
+    state = DIFFERS if differences else UNVERIFIED if unseen else AGREES
+    return Agreement(state=state, differences=tuple(differences), unseen=tuple(unseen))
+
+
+def conceal(agreement: Agreement, concealer: Concealer) -> Agreement:
+    """The same agreement with its values concealed, as the receipt keeps it."""
+    return Agreement(
+        state=agreement.state,
+        unseen=tuple(concealer.text(item) for item in agreement.unseen),
+        differences=tuple(
+            Difference(
+                field=item.field,
+                resolved=_concealed(item.field, item.resolved, concealer),
+                observed=_concealed(item.field, item.observed, concealer),
+            )
+            for item in agreement.differences
+        ),
+    )
+
+
+def observed_tree(observed: Sequence[Observed], server: Mapping[str, Any], concealer: Concealer) -> dict[str, Any]:
+    """The observed config block: each rank's argv and env, and what the server says of itself."""
+    ranks = [
+        {"rank": item.rank}
+        | ({"argv": list(concealer.argv(item.argv))} if item.argv is not None else {})
+        | ({"env": concealer.env(item.env)} if item.env else {})
+        | ({"unseen": concealer.text(item.unseen)} if item.unseen is not None else {})
+        for item in observed
+    ]
+    return {"ranks": ranks} | ({"server": concealer.tree(dict(server))} if server else {})
+
+
+def _argv(rank: RankConfig, found: tuple[str, ...]) -> list[Difference]:
+    if found == rank.argv:
+        return []
+    pairs = [
+        Difference(field=f"rank {rank.rank} argv[{index}]", resolved=_at(rank.argv, index), observed=_at(found, index))
+        for index in range(max(len(found), len(rank.argv)))
+    ]
+    return [pair for pair in pairs if pair.resolved != pair.observed]
+
+
+def _env(rank: RankConfig, found: Mapping[str, str]) -> list[Difference]:
+    return [
+        Difference(field=f"rank {rank.rank} env.{name}", resolved=value, observed=found.get(name))
+        for name, value in rank.env.items()
+        if found.get(name) != value
+    ]
+
+
+def _at(argv: tuple[str, ...], index: int) -> str | None:
+    return argv[index] if index < len(argv) else None
+
+
+def _concealed(name: str, value: str | None, concealer: Concealer) -> str | None:
+    if value is None:
+        return None
+    variable = name.rpartition("env.")[2]
+    return concealer.env({variable: value})[variable]

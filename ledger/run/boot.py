@@ -1,0 +1,235 @@
+"""One boot, from its attempt to its teardown.
+
+What it does: records the attempt; checks pins and gates; starts the lane and waits until it is ready; records the boot with its
+three config blocks; warms up, runs the trials, judges the gates that come after; ends the lane. What it does not do: order
+boots or apply the rule (``session``). Rules kept: the attempt is recorded before anything starts; whatever goes wrong becomes
+the boot's receipt with a reason; the lane is stopped on every way out.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import evolve
+
+from ledger.core.digest import Descriptor
+from ledger.core.errors import BackendError
+from ledger.core.words import Holds, Outcome
+from ledger.receipt.codec import fingerprint
+from ledger.receipt.model import Agreement, Attempt, Boot, Factors, Gate, RankConfig, Subject, Trial
+from ledger.run import host
+from ledger.run.agreement import UNVERIFIED, agree, conceal, observed_tree
+from ledger.run.gates import GateVerdict, judge_after, judge_before
+from ledger.run.lane import LiveLane, Readiness, log_path, ready_within_s
+from ledger.run.preflight import check_pins
+from ledger.run.records import TEXT, Bench, BootResult
+from ledger.run.trial import run_trial, warm_up
+from ledger.run.watch import BootEnded, BootStarted, Phase
+from ledger.spec.model import GateSpec
+from ledger.spec.plan import BootPlan
+
+LOG_TAIL = 4_000
+LOG_LIMIT = 4 * 2**20
+ALIVE = GateSpec(
+    id="server-alive",
+    text="the server lived until its last trial had ended",
+    reads="server.exits",
+    op="==",
+    value="0",
+    when="after",
+)
+
+
+class BootRunner:
+    """Runs one boot of a plan; made for it and used once."""
+
+    def __init__(
+        self, bench: Bench, plan: BootPlan, subject: Subject, *, of: int, number: int, gates: Sequence[GateSpec]
+    ) -> None:
+        self._bench = bench
+        self._plan = plan
+        self._subject = subject
+        self._gates = gates
+        self._gate_receipts: list[tuple[str, Gate]] = []
+        self._conditions = _conditions(plan)
+        self._attempt = bench.recorder.record(
+            Attempt(subject=subject, spec=bench.spec, site=bench.site, number=number, position=plan.position, of=of)
+        )
+        bench.watch(
+            BootStarted(
+                position=plan.position,
+                of=of,
+                arm=subject.arm,
+                lane=subject.lane,
+                role=subject.role,
+                evidence=subject.evidence,
+            )
+        )
+
+    def run(self, warmup: int) -> BootResult:
+        """Do all of it and return what it gave."""
+        self._bench.watch(Phase(name="preflight"))
+        preflight = check_pins(self._plan, self._bench.root, self._bench.hashes)
+        refusals = [str(problem) for problem in preflight.problems] + self._gates_before()
+        if refusals:
+            return self._ended(self._boot(Outcome.REFUSED, reason="; ".join(refusals)))
+        self._bench.watch(Phase(name="boot"))
+        try:
+            lane = self._bench.start(self._plan, preflight.values, self._bench.logs)
+        except BackendError as error:
+            return self._ended(self._boot(Outcome.FAILED, reason=str(error)))
+        try:
+            return self._with(lane, warmup)
+        finally:
+            self._bench.watch(Phase(name="teardown"))
+            lane.stop()
+
+    def _with(self, lane: LiveLane, warmup: int) -> BootResult:
+        ready = lane.wait_ready(ready_within_s(self._plan))
+        if ready.outcome is not Outcome.READY:
+            return self._ended(self._boot(ready.outcome, ready=ready, reason=ready.reason))
+        result = self._ended(self._observed_boot(lane, ready))
+        trials = self._trials(lane, result.digest, warmup)
+        blocked = self._gates_after(lane, result.digest, [trial for _, trial in trials])
+        return evolve(result, trials=tuple(trials), gates=tuple(self._gate_receipts), blocked=tuple(blocked))
+
+    def _observed_boot(self, lane: LiveLane, ready: Readiness) -> Boot:
+        observed = lane.observe()
+        resolved = lane.resolved()
+        agreement = agree(resolved, observed)
+        return self._boot(
+            ready.outcome,
+            ready=ready,
+            resolved=resolved,
+            observed=observed_tree(observed, lane.server_facts(), self._bench.conceal),
+            agreement=conceal(agreement, self._bench.conceal),
+        )
+
+    def _boot(
+        self,
+        outcome: Outcome,
+        *,
+        ready: Readiness | None = None,
+        reason: str | None = None,
+        resolved: Sequence[RankConfig] = (),
+        observed: Mapping[str, Any] | None = None,
+        agreement: Agreement | None = None,
+    ) -> Boot:
+        factors = self._factors()
+        logs, tail = self._logs()
+        hide = self._bench.conceal
+        return Boot(
+            subject=self._subject,
+            attempt=self._attempt,
+            outcome=outcome,
+            fingerprint=fingerprint(factors.identity),
+            factors=factors,
+            requested=hide.tree(self._plan.requested),
+            resolved=tuple(evolve(rank, argv=hide.argv(rank.argv), env=hide.env(rank.env)) for rank in resolved),
+            observed=observed or {},
+            agreement=agreement or Agreement(state=UNVERIFIED),
+            conditions=self._conditions,
+            seconds=round(ready.seconds, 3) if ready else None,
+            reason=hide.text(reason) if reason else None,
+            log_tail=None if outcome is Outcome.READY else tail,
+            logs=logs,
+        )
+
+    def _ended(self, boot: Boot) -> BootResult:
+        digest = self._bench.recorder.record(boot)
+        self._bench.watch(
+            BootEnded(
+                arm=self._subject.arm,
+                outcome=boot.outcome,
+                seconds=boot.seconds,
+                reason=boot.reason,
+                agreement=boot.agreement.state,
+            )
+        )
+        return BootResult(plan=self._plan, subject=self._subject, digest=digest, boot=boot, gates=tuple(self._gate_receipts))
+
+    def _factors(self) -> Factors:
+        hide = self._bench.conceal
+        return Factors(
+            identity=_flat(hide.tree(self._plan.identity)),
+            context=_flat(hide.tree({**self._plan.context, **host.context()})),
+            provenance=_flat(hide.tree(self._plan.provenance)),
+        )
+
+    def _logs(self) -> tuple[tuple[Descriptor, ...], str | None]:
+        """The output so far of every rank as blobs, and the tail of the head's."""
+        texts = [self._log_text(rank.rank) for rank in self._plan.ranks]
+        blobs = tuple(self._bench.recorder.blob(text.encode(), TEXT) for text in texts if text)
+        return blobs, texts[0][-LOG_TAIL:] or None if texts else None
+
+    def _log_text(self, rank: int) -> str:
+        """At most ``LOG_LIMIT`` bytes of a rank's output, the end of it where it is longer."""
+        path = log_path(self._bench.logs, self._plan, rank)
+        if not path.exists():
+            return ""
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - LOG_LIMIT))
+            return self._bench.conceal.text(file.read(LOG_LIMIT).decode("utf-8", "replace"))
+
+    def _trials(self, lane: LiveLane, boot: str, warmup: int) -> list[tuple[str, Trial]]:
+        model = self._plan.lane.served_model or self._plan.lane.model
+        found: list[tuple[str, Trial]] = []
+        if warmup and self._plan.measures:
+            warm_up(self._bench, lane, self._plan.measures[0], model, warmup)
+        for measure in self._plan.measures:
+            for number in range(1, measure.trials + 1):
+                if lane.exits():
+                    return found
+                found.append(run_trial(self._bench, lane, self._subject, boot, measure, number, model))
+        return found
+
+    def _gates_before(self) -> list[str]:
+        reading = host.read_host()
+        verdicts = [judge_before(gate, reading) for gate in self._gates if gate.when == "before"]
+        return [text for verdict in verdicts if (text := self._record_gate(verdict, None))]
+
+    def _gates_after(self, lane: LiveLane, boot: str, trials: Sequence[Trial]) -> list[str]:
+        reading = host.read_host()
+        verdicts = [judge_after(gate, trials, reading) for gate in self._gates if gate.when == "after"]
+        return [text for verdict in [self._alive(lane), *verdicts] if (text := self._record_gate(verdict, boot))]
+
+    def _alive(self, lane: LiveLane) -> GateVerdict:
+        exits = lane.exits()
+        log = "\n".join(self._log_text(rank.rank) for rank in self._plan.ranks)
+        holds = Holds.FAIL if exits else Holds.PASS
+        return GateVerdict(gate=ALIVE, holds=holds, value=str(len(exits)), evidence=log)
+
+    def _record_gate(self, verdict: GateVerdict, boot: str | None) -> str | None:
+        """Record a gate's verdict; its text when it blocks, else None."""
+        gate = verdict.gate
+        body = Gate(
+            subject=self._subject,
+            gate=gate.id,
+            version=gate.version,
+            when=gate.when,
+            holds=verdict.holds,
+            text=gate.text,
+            attempt=self._attempt,
+            boot=boot,
+            value=verdict.value,
+            limit=f"{gate.op} {gate.value}",
+            evidence=(self._bench.recorder.blob(verdict.evidence.encode(), TEXT),) if verdict.evidence else (),
+        )
+        self._gate_receipts.append((self._bench.recorder.record(body), body))
+        if verdict.holds is Holds.PASS or gate.on_fail != "block":
+            return None
+        return f"gate {gate.id!r} {verdict.holds}: {gate.text} ({gate.reads} {gate.op} {gate.value}, read {verdict.value})"
+
+
+def _flat(tree: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(value) for name, value in tree.items()}
+
+
+def _conditions(plan: BootPlan) -> dict[str, str]:
+    """States that move numbers without being config: how busy and how full the machine was as the boot began."""
+    values = host.read_host().values
+    found = {"position": str(plan.position)}
+    if "load1" in values:
+        found["load1"] = f"{values['load1']:.2f}"
+    if "MemAvailable" in values:
+        found["mem_available_gib"] = f"{values['MemAvailable'] / 2**30:.1f}"
+    return found

@@ -1,0 +1,113 @@
+"""A session: every boot of a plan, one after the other, then the rule, then one commit.
+
+What it does: checks the pins of all boots before the first one starts; runs the boots in the plan's order; applies the rule to
+what they gave. What it does not do: a boot's own steps (``boot``), or commit (its caller does, with what is returned). Rules
+kept: when a pin fails, nothing has been booted and nothing recorded; a boot that fails does not stop the ladder; an interrupt
+keeps every receipt that was written.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from attrs import frozen
+
+from ledger.core.errors import BackendError, Place, Problem, UsageError, did_you_mean
+from ledger.core.words import Outcome
+from ledger.instruments import registry
+from ledger.instruments.base import Instrument
+from ledger.receipt.model import Subject
+from ledger.run.boot import BootRunner
+from ledger.run.decide import decide
+from ledger.run.preflight import check_pins
+from ledger.run.records import Bench, BootResult
+from ledger.run.watch import SessionStarted
+from ledger.spec.plan import BootPlan, Plan
+
+
+class PreflightError(BackendError):
+    """A pin does not hold; nothing was booted."""
+
+
+@frozen(kw_only=True)
+class Summary:
+    """What a session gave, boot by boot. ``complete`` when every boot got ready and every trial ran without a failed gate."""
+
+    boots: tuple[BootResult, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that was planned was measured and nothing blocks a verdict."""
+        return all(item.boot.outcome is Outcome.READY and not item.blocked for item in self.boots)
+
+
+def find_instruments(plan: Plan) -> dict[str, Instrument]:
+    """The instruments of a plan's measures, with every parameter checked.
+
+    Raises:
+        UsageError: every unknown instrument and every wrong parameter, at once.
+    """
+    found: dict[str, Instrument] = {}
+    problems: list[Problem] = []
+    for measure in {measure.id: measure for boot in plan.boots for measure in boot.measures}.values():
+        path = f"measures.{measure.id}"
+        if measure.uses not in registry.names():
+            place = Place(file=plan.spec.name, path=f"{path}.uses")
+            hint = did_you_mean(measure.uses, registry.names())
+            problems.append(Problem(what="unknown instrument", place=place, value=measure.uses, hint=hint))
+            continue
+        instrument = found.setdefault(measure.uses, registry.get(measure.uses))
+        for wrong in instrument.check(measure.parameters):
+            place = Place(file=plan.spec.name, path=f"{path}.{wrong.key}")
+            problems.append(Problem(what=wrong.what, place=place, value=wrong.value, hint=wrong.hint))
+    if problems:
+        raise UsageError(problems)
+    return found
+
+
+def run_session(bench: Bench, plan: Plan) -> Summary:
+    """Run every boot of ``plan`` and record what the rule says.
+
+    Raises:
+        PreflightError: with every pin that does not hold, before anything is booted or recorded.
+    """
+    check_all_pins(bench, plan)
+    bench.watch(SessionStarted(session=bench.recorder.session, boots=len(plan.boots)))
+    done: list[BootResult] = []
+    numbers: Counter[str] = Counter()
+    for boot in plan.boots:
+        numbers[boot.arm.id] += 1
+        runner = BootRunner(
+            bench, boot, _subject(plan, boot), of=len(plan.boots), number=numbers[boot.arm.id], gates=plan.spec.gates
+        )
+        done.append(runner.run(plan.spec.warmup))
+    if plan.spec.rule is not None:
+        decide(bench, plan.spec.rule, done)
+    return Summary(boots=tuple(done))
+
+
+def check_all_pins(bench: Bench, plan: Plan) -> None:
+    """Check the pins of every boot; each distinct failure is told once."""
+    problems: dict[str, Problem] = {}
+    for boot in plan.boots:
+        for problem in check_pins(boot, bench.root, bench.hashes).problems:
+            problems.setdefault(str(problem), problem)
+    if problems:
+        raise PreflightError(problems.values())
+
+
+def _subject(plan: Plan, boot: BootPlan) -> Subject:
+    return Subject(
+        spec=plan.spec.name,
+        lane=boot.declared.id,
+        arm=boot.arm.id,
+        role=boot.arm.role,
+        evidence=boot.evidence,
+    )
+
+
+def by_arm(results: Sequence[BootResult]) -> Mapping[str, list[BootResult]]:
+    """The results of each arm, in order."""
+    found: dict[str, list[BootResult]] = {}
+    for result in results:
+        found.setdefault(result.subject.arm, []).append(result)
+    return found
