@@ -58,6 +58,23 @@ FAMILIES: tuple[Family, ...] = (
         "the mean over the categories",
     ),
     _family(
+        "steady",
+        rf"steady@{_LEVEL}",
+        "steady@C6",
+        "tok/s",
+        Better.HIGHER,
+        "tokens produced while all streams of a batch decode, over that time, a chunk's tokens spread evenly since the chunk "
+        "before it; the mean over the categories",
+    ),
+    _family(
+        "tokens_per_chunk",
+        rf"tokens_per_chunk@{_LEVEL}",
+        "tokens_per_chunk@C6",
+        "tokens",
+        Better.NEITHER,
+        "completion tokens over the events with text that brought them; above 1 where a server packs several into one",
+    ),
+    _family(
         "ttft",
         rf"ttft@{_LEVEL}{_PART}",
         "ttft@C1",

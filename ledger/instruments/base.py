@@ -67,8 +67,10 @@ class Read:
 class StreamRecord:
     """What came back for one request, raw: the status, headers, and each read with its stamp.
 
-    ``t0_ns`` is on the executor's monotonic clock; ``error`` is what ended the stream when it was not its end
-    (``connect: …``, ``idle timeout after 30 s``, ``deadline``, ``cancelled``).
+    ``t0_ns``, just before the request was written, is on the executor's monotonic clock; ``headers_ns``, ``end_ns`` and the
+    stamps of ``reads`` count from it. ``connect_ns`` is how long connecting took, before it. Header names are lower case.
+    ``error`` is what ended the stream when it was not its end, a reason that can be counted and, behind ``: ``, its details
+    (``connect: …``, ``idle timeout after 30 s``, ``deadline: 60 s``, ``cut in mid-stream: …``, ``cancelled``).
     """
 
     request: str

@@ -1,0 +1,153 @@
+"""Small questions to a server, outside of any measurement.
+
+What it does: reads a JSON document, makes one completed one-token generation, and finds the server's own token counter. What it
+does not do: measure. Rules kept: answers are bounded before they are parsed; nothing is redirected, and no proxy is used; a
+server without a counter is not an error, since many have none.
+"""
+
+import ssl
+from collections.abc import Mapping, Sequence
+from http.client import HTTPException, HTTPResponse
+from typing import Any
+
+import orjson
+
+from ledger.core.errors import BackendError, LedgerError
+from ledger.core.text import one_line
+from ledger.instruments.address import Server, locate
+from ledger.instruments.base import LoadPlan, Request, Tokenize, Wave
+from ledger.instruments.exchange import Exchange, Limits, Lines, wire, without
+from ledger.instruments.openai import chat
+from ledger.instruments.stream import Reply, decode
+
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+_PROBE = ({"role": "user", "content": "Hello"},)
+
+
+def read_json(
+    base_url: str, path: str, *, timeout_s: float = 5.0, api_key: str | None = None, tls: ssl.SSLContext | None = None
+) -> Any:
+    """The JSON document at ``path`` (``/props``, ``/v1/models``, ``/version``).
+
+    Raises:
+        BackendError: no answer within ``timeout_s``, another status than 2xx, or no JSON.
+    """
+    return _ask(locate(base_url, tls=tls), "GET", path, None, timeout_s, api_key)
+
+
+def post_json(
+    base_url: str,
+    path: str,
+    value: Mapping[str, Any],
+    *,
+    timeout_s: float = 30.0,
+    api_key: str | None = None,
+    tls: ssl.SSLContext | None = None,
+) -> Any:
+    """The JSON answer to ``value``.
+
+    Raises:
+        BackendError: as :func:`read_json`.
+    """
+    return _ask(locate(base_url, tls=tls), "POST", path, value, timeout_s, api_key)
+
+
+def generate_once(
+    base_url: str, model: str, timeout_s: float, *, api_key: str | None = None, tls: ssl.SSLContext | None = None
+) -> Reply:
+    """One streamed one-token generation; the server is ready when the reply is ``ok``, and ``outcome`` says why it is not.
+
+    Raises:
+        UsageError: a URL or API key that cannot be used.
+        BackendError: the host has no address.
+    """
+    server = locate(base_url, tls=tls)
+    request = Request(id="ready", body=chat.body(_PROBE, model=model, max_tokens=1, seed="ready"), max_tokens=1)
+    plan = LoadPlan(waves=(Wave(id="ready", requests=(request,)),), connect_timeout_s=timeout_s, idle_timeout_s=timeout_s)
+    exchange = Exchange(
+        server=server,
+        request=request,
+        wave=plan.waves[0],
+        bytes_out=wire(server, plan.path, orjson.dumps(request.body), api_key),
+        limits=Limits(connect_s=timeout_s, idle_s=timeout_s, deadline_s=timeout_s),
+        lines=Lines(),
+        gate=lambda: None,
+    )
+    return decode(without(exchange.run(), api_key), request)
+
+
+def server_tokenizer(
+    base_url: str,
+    model: str | None = None,
+    *,
+    timeout_s: float = 30.0,
+    api_key: str | None = None,
+    tls: ssl.SSLContext | None = None,
+) -> Tokenize | None:
+    """A counter of chat tokens by the server itself: llama.cpp's or vLLM's, or None when it has neither.
+
+    The counter raises :class:`BackendError` when the server stops answering.
+    """
+    server = locate(base_url, tls=tls)
+
+    def templated(messages: Sequence[Mapping[str, str]]) -> int:
+        said = _ask(server, "POST", "/apply-template", {"messages": list(messages)}, timeout_s, api_key)
+        asked = {"content": said["prompt"], "add_special": True, "parse_special": True}
+        return len(_ask(server, "POST", "/tokenize", asked, timeout_s, api_key)["tokens"])
+
+    def counted(messages: Sequence[Mapping[str, str]]) -> int:
+        asked = {"messages": list(messages), "add_generation_prompt": True, **({"model": model} if model else {})}
+        return int(_ask(server, "POST", "/tokenize", asked, timeout_s, api_key)["count"])
+
+    for way in (templated, counted):
+        if _works(way):
+            return _guarded(way)
+    return None
+
+
+def _works(way: Tokenize) -> bool:
+    try:
+        return way(_PROBE) > 0
+    except (LedgerError, KeyError, TypeError, ValueError):
+        return False
+
+
+def _guarded(way: Tokenize) -> Tokenize:
+    def count(messages: Sequence[Mapping[str, str]]) -> int:
+        try:
+            return way(messages)
+        except (KeyError, TypeError, ValueError) as error:
+            raise BackendError(f"the server's token count is not what it was: {type(error).__name__}") from error
+
+    return count
+
+
+def _ask(server: Server, method: str, path: str, value: Any, timeout_s: float, api_key: str | None) -> Any:
+    where = f"{method} {path}"
+    try:
+        status, data = _talk(server, method, path, value, timeout_s, api_key)
+    except (OSError, HTTPException, ValueError) as error:
+        raise BackendError(f"{where}: {one_line(str(error) or type(error).__name__)}") from error
+    if not 200 <= status < 300:
+        raise BackendError(f"{where}: http {status}: {_start(data, api_key)}")
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise BackendError(f"{where}: not JSON: {_start(data, api_key)}") from error
+
+
+def _talk(server: Server, method: str, path: str, value: Any, timeout_s: float, api_key: str | None) -> tuple[int, bytes]:
+    payload = b"" if value is None else orjson.dumps(value)
+    with server.connect(timeout_s, lambda sock: None) as sock:
+        sock.sendall(wire(server, path, payload, api_key, method=method))
+        response = HTTPResponse(sock, method=method)
+        response.begin()
+        data = response.read(MAX_ANSWER_BYTES + 1)
+    if len(data) > MAX_ANSWER_BYTES:
+        raise ValueError(f"an answer of more than {MAX_ANSWER_BYTES} bytes")
+    return response.status, data
+
+
+def _start(data: bytes, api_key: str | None) -> str:
+    text = data[:300].decode("utf-8", "replace")
+    return one_line(text.replace(api_key, "*" * len(api_key)) if api_key else text, 300)

@@ -1,0 +1,1 @@
+"""Instruments that speak the OpenAI-style chat completions API."""
