@@ -24,40 +24,51 @@ NAME = "http.client"
 STAMPS = "thread"
 _POLL_S = 0.05
 
-OnWave = Callable[[Wave, int, int], None]
-"""Called after each wave with the wave, its number counted from 1, and how many there are."""
+WaveDone = Callable[[str, int, int], None]
+"""Called after each wave with its id, its number counted from 1, and how many there are."""
 
 
-def execute(
-    plan: LoadPlan,
-    base_url: str,
-    *,
-    api_key: str | None = None,
-    cancel: threading.Event | None = None,
-    on_wave_done: OnWave | None = None,
-    tls: ssl.SSLContext | None = None,
-) -> Transcript:
-    """Run ``plan`` against the server at ``base_url``; setting ``cancel`` ends it soon, with ``cancelled`` records.
+class HttpClient:
+    """A server's client. Setting ``cancel`` ends a running plan soon, with ``cancelled`` records.
 
-    Raises:
-        UsageError: a URL, path or API key that cannot be used.
-        BackendError: the host has no address.
+    ``tls`` takes the place of the default context of an https server. The API key goes into each request's ``Authorization`` header and into no record.
     """
-    server = locate(base_url, tls=tls)
-    prepared = [_prepare(server, plan.path, wave, api_key) for wave in plan.waves]
-    run = _Run(server=server, limits=Limits.of(plan), cancel=cancel or threading.Event())
-    with collector_paused(), Ticker() as ticker:
-        for index, wave in enumerate(prepared, start=1):
-            run.wave(wave)
-            if on_wave_done is not None:
-                on_wave_done(wave.wave, index, len(prepared))
-    return Transcript(
-        records=tuple(without(record, api_key) for record in run.records),
-        client=NAME,
-        stamps=STAMPS,
-        lag_p99_ms=ticker.p99_ms(),
-        start_spread_ms=run.spread_ms,
-    )
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        api_key: str | None = None,
+        cancel: threading.Event | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._base_url = base_url
+        self._api_key = api_key
+        self._cancel = cancel or threading.Event()
+        self._tls = tls
+
+    def execute(self, plan: LoadPlan, wave_done: WaveDone | None = None) -> Transcript:
+        """Run every wave of ``plan``, in order.
+
+        Raises:
+            UsageError: a URL, path or API key that cannot be used.
+            BackendError: the host has no address.
+        """
+        server = locate(self._base_url, tls=self._tls)
+        prepared = [_prepare(server, plan.path, wave, self._api_key) for wave in plan.waves]
+        run = _Run(server=server, limits=Limits.of(plan), cancel=self._cancel)
+        with collector_paused(), Ticker() as ticker:
+            for number, wave in enumerate(prepared, start=1):
+                run.wave(wave)
+                if wave_done is not None:
+                    wave_done(wave.wave.id, number, len(prepared))
+        return Transcript(
+            records=tuple(without(record, self._api_key) for record in run.records),
+            client=NAME,
+            stamps=STAMPS,
+            lag_p99_ms=ticker.p99_ms(),
+            start_spread_ms=run.spread_ms,
+        )
 
 
 @frozen(kw_only=True)

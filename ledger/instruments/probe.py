@@ -1,24 +1,25 @@
 """Small questions to a server, outside of any measurement.
 
-What it does: reads a JSON document, makes one completed one-token generation, and finds the server's own token counter. What it
-does not do: measure. Rules kept: answers are bounded before they are parsed; nothing is redirected, and no proxy is used; a
-server without a counter is not an error, since many have none.
+What it does: reads a JSON document, makes one completed one-token generation, finds the server's own token counter, and asks it
+what it is. What it does not do: measure. Rules kept: answers are bounded before they are parsed; nothing is redirected, and no
+proxy is used; a server without a counter or without facts is not an error, since many have none.
 """
 
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http.client import HTTPException, HTTPResponse
 from typing import Any
 
 import orjson
 
+from ledger.core import digest
 from ledger.core.errors import BackendError, LedgerError
 from ledger.core.text import one_line
 from ledger.instruments.address import Server, locate
 from ledger.instruments.base import LoadPlan, Request, Tokenize, Wave
 from ledger.instruments.exchange import Exchange, Limits, Lines, wire, without
 from ledger.instruments.openai import chat
-from ledger.instruments.stream import Reply, decode
+from ledger.instruments.stream import decode
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 _PROBE = ({"role": "user", "content": "Hello"},)
@@ -54,8 +55,8 @@ def post_json(
 
 def generate_once(
     base_url: str, model: str, timeout_s: float, *, api_key: str | None = None, tls: ssl.SSLContext | None = None
-) -> Reply:
-    """One streamed one-token generation; the server is ready when the reply is ``ok``, and ``outcome`` says why it is not.
+) -> str | None:
+    """Make one streamed one-token generation: None when it was completed, and the server is ready, else why it was not.
 
     Raises:
         UsageError: a URL or API key that cannot be used.
@@ -63,17 +64,94 @@ def generate_once(
     """
     server = locate(base_url, tls=tls)
     request = Request(id="ready", body=chat.body(_PROBE, model=model, max_tokens=1, seed="ready"), max_tokens=1)
-    plan = LoadPlan(waves=(Wave(id="ready", requests=(request,)),), connect_timeout_s=timeout_s, idle_timeout_s=timeout_s)
     exchange = Exchange(
         server=server,
         request=request,
-        wave=plan.waves[0],
-        bytes_out=wire(server, plan.path, orjson.dumps(request.body), api_key),
+        wave=Wave(id="ready", requests=(request,)),
+        bytes_out=wire(server, LoadPlan(waves=()).path, orjson.dumps(request.body), api_key),
         limits=Limits(connect_s=timeout_s, idle_s=timeout_s, deadline_s=timeout_s),
         lines=Lines(),
         gate=lambda: None,
     )
-    return decode(without(exchange.run(), api_key), request)
+    reply = decode(without(exchange.run(), api_key), request)
+    return None if reply.ok else f"{reply.outcome}: {reply.detail}" if reply.detail else reply.outcome
+
+
+def server_facts(
+    base_url: str, *, timeout_s: float = 5.0, api_key: str | None = None, tls: ssl.SSLContext | None = None
+) -> dict[str, Any]:
+    """What the server says of itself, as short plain values: version or build, model ids, context, slots, chat template.
+
+    Empty where it says nothing. A template is given by its digest, a model file by its name without its folder.
+    """
+    found = {}
+    for path, picked in _FACTS.items():
+        try:
+            answer = read_json(base_url, path, timeout_s=timeout_s, api_key=api_key, tls=tls)
+        except BackendError:
+            continue
+        for name, way in picked.items():
+            value = way(_At(answer))
+            if isinstance(value, str | int | float | list) and value not in ("", []):
+                found[name] = value
+    return found
+
+
+class _At:
+    """A place in an answer of unknown shape: ``at["a"][0]`` never fails, ``value`` is None where nothing is there."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __getitem__(self, key: str | int) -> "_At":
+        value = self.value
+        if isinstance(value, dict) and isinstance(key, str):
+            return _At(value.get(key))
+        if isinstance(value, list) and isinstance(key, int) and key < len(value):
+            return _At(value[key])
+        return _At(None)
+
+    @property
+    def scalar(self) -> str | int | float | None:
+        """The value where it is short text or a number that JSON can carry exactly."""
+        value = self.value
+        if isinstance(value, str):
+            return one_line(value, 200)
+        return value if isinstance(value, int | float) and abs(value) < 2**53 else None
+
+
+def _model_ids(answer: _At) -> list[str]:
+    data = answer["data"].value
+    ids = [_At(entry)["id"].scalar for entry in data] if isinstance(data, list) else []
+    return [name for name in ids[:64] if isinstance(name, str)]
+
+
+def _file_name(place: _At) -> str | None:
+    return one_line(place.value.replace("\\", "/").rsplit("/", 1)[-1]) if isinstance(place.value, str) else None
+
+
+def _digest_of(place: _At) -> str | None:
+    return digest.of_bytes(place.value.encode("utf-8", "surrogatepass")) if isinstance(place.value, str) else None
+
+
+_FACTS: Mapping[str, Mapping[str, Callable[[_At], Any]]] = {
+    "/version": {"version": lambda at: at["version"].scalar},
+    "/v1/models": {
+        "models": _model_ids,
+        "owner": lambda at: at["data"][0]["owned_by"].scalar,
+        "max_model_len": lambda at: at["data"][0]["max_model_len"].scalar,
+        "parameters": lambda at: at["data"][0]["meta"]["n_params"].scalar,
+        "context_trained": lambda at: at["data"][0]["meta"]["n_ctx_train"].scalar,
+    },
+    "/props": {
+        "build": lambda at: at["build_info"].scalar,
+        "slots": lambda at: at["total_slots"].scalar,
+        "context_per_slot": lambda at: at["default_generation_settings"]["n_ctx"].scalar,
+        "quantization": lambda at: at["model_ftype"].scalar,
+        "model_file": lambda at: _file_name(at["model_path"]),
+        "chat_template": lambda at: _digest_of(at["chat_template"]),
+    },
+}
 
 
 def server_tokenizer(
