@@ -173,8 +173,8 @@ class BootRunner:
     def _trials(self, lane: LiveLane, boot: str, warmup: int) -> list[tuple[str, Trial]]:
         model = self._plan.lane.served_model or self._plan.lane.model
         found: list[tuple[str, Trial]] = []
-        if warmup and self._plan.measures:
-            warm_up(self._bench, lane, self._plan.measures[0], model, warmup)
+        if warmup:
+            warm_up(self._bench, lane, model, warmup)
         for measure in self._plan.measures:
             for number in range(1, measure.trials + 1):
                 if lane.exits():

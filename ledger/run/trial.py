@@ -5,9 +5,10 @@ the raw samples are a blob before the figures are a receipt; the seed of the pro
 trial's, so that arms of one session are asked the same and no two sessions are.
 """
 
-from attrs import evolve, frozen
+from attrs import frozen
 
-from ledger.instruments.base import LoadPlan, Transcript, Wave
+from ledger.instruments.base import LoadPlan, Transcript
+from ledger.instruments.openai import chat
 from ledger.instruments.transcript import MEDIA_TYPE, encode
 from ledger.receipt.model import Client, Instrument, Requests, Subject, Trial
 from ledger.run.lane import LiveLane
@@ -47,17 +48,10 @@ def run_trial(
     return digest, trial
 
 
-def warm_up(bench: Bench, lane: LiveLane, measure: Measure, model: str, requests: int) -> int:
-    """Send the first ``requests`` of the measure's load with other prompts; returns how many were sent. Nothing is recorded."""
-    instrument = bench.instruments[measure.uses]
-    seed = f"{bench.recorder.session}/warm-up"
-    plan = instrument.plan(measure.parameters, model=model, seed=seed, tokenize=lane.tokenizer())
-    chosen = tuple(request for wave in plan.waves for request in wave.requests)[:requests]
-    bench.watch(Phase(name="warm-up", done=0, of=len(chosen)))
-    # One after the other, so that a warm-up never depends on how many slots there are.
-    waves = tuple(Wave(id=f"warm-up {index}", requests=(request,)) for index, request in enumerate(chosen, 1))
-    lane.execute(evolve(plan, waves=waves), lambda *_: None)
-    return len(chosen)
+def warm_up(bench: Bench, lane: LiveLane, model: str, requests: int) -> None:
+    """Send ``requests`` one after the other, with prompts that no instrument sends. Nothing is recorded."""
+    plan = chat.warm_up(requests, model=model, seed=f"{bench.recorder.session}/warm-up")
+    lane.execute(plan, lambda _, done, of: bench.watch(Phase(name="warm-up", done=done, of=of)))
 
 
 def _take(bench: Bench, lane: LiveLane, measure: Measure, model: str, seed: str) -> Taken:
