@@ -14,6 +14,10 @@ from ledger.core.words import Role
 
 FORMAT = 1
 
+# What a field is to the reader: the key of its table in the table above, or whatever keys of its table no other field takes.
+KEY: Mapping[str, str] = {"reads": "key"}
+REST: Mapping[str, str] = {"reads": "rest"}
+
 
 @frozen(kw_only=True)
 class FilePin:
@@ -50,7 +54,7 @@ class Lane:
     ``packages`` pins installed Python distributions by version, ``files`` pins files by digest.
     """
 
-    id: str
+    id: str = field(metadata=KEY)
     engine: str
     model: str
     title: str = ""
@@ -110,9 +114,9 @@ class Arm:
 class Measure:
     """An instrument (``uses``) with its parameters; ``trials`` is how often it is run on each boot."""
 
-    id: str
+    id: str = field(metadata=KEY)
     uses: str
-    parameters: Mapping[str, Any] = field(factory=dict)
+    parameters: Mapping[str, Any] = field(factory=dict, metadata=REST)
     trials: int = 1
 
 
@@ -183,7 +187,7 @@ class StandIn:
     ``arms`` maps each arm of the lane to the stand-in's own change, so that no arm passes for one that it is not.
     """
 
-    id: str
+    id: str = field(metadata=KEY)
     why: str
     engine: str
     model: str

@@ -1,0 +1,90 @@
+"""Which class each field of a boot has: the one place that decides it.
+
+What it does: flattens a lane as it will start into ``key = value`` factors and puts each into its class. What it does not do:
+compare (``analysis``). Rules kept: a key that no row of ``CLASSES`` names is identity, so that nothing that may decide a boot's
+behaviour is left out of its fingerprint; values that only the node knows stay placeholders.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from ledger.core.words import FieldClass
+from ledger.spec.change import settings
+from ledger.spec.model import Lane, Node, Tree
+
+# key or prefix -> (class, why). The longest match decides; what none matches is identity.
+CLASSES: Mapping[str, tuple[FieldClass, str]] = {
+    "backend": (FieldClass.CONTEXT, "the same server started another way should give the same figures, and may not"),
+    "node.": (FieldClass.CONTEXT, "another machine of the same kind should, and may not"),
+    "host.": (FieldClass.CONTEXT, "processor, kernel and memory of the machine"),
+    "args.--host": (FieldClass.CONTEXT, "where the server listens"),
+    "args.--port": (FieldClass.CONTEXT, "where the server listens"),
+    "site": (FieldClass.PROVENANCE, "the site file's name says who ran it, not what ran"),
+    "stand_in.why": (FieldClass.PROVENANCE, "a remark"),
+    "recipe": (FieldClass.PROVENANCE, "where the launch was taken from; the launch itself is identity"),
+    "recipe_revision": (FieldClass.PROVENANCE, "as recipe"),
+    "args.--alias": (FieldClass.PROVENANCE, "the name in the API"),
+    "args.--served-model-name": (FieldClass.PROVENANCE, "the name in the API"),
+    "title": (FieldClass.PROVENANCE, "a remark"),
+}
+
+
+def classify(key: str) -> FieldClass:
+    """The class of a factor's key."""
+    best = max((name for name in CLASSES if _matches(name, key)), key=len, default=None)
+    return CLASSES[best][0] if best is not None else FieldClass.IDENTITY
+
+
+def split(factors: Mapping[str, str]) -> dict[FieldClass, dict[str, str]]:
+    """The factors by class, each class in key order."""
+    found: dict[FieldClass, dict[str, str]] = {kind: {} for kind in FieldClass}
+    for key in sorted(factors):
+        found[classify(key)][key] = factors[key]
+    return found
+
+
+def lane_factors(lane: Lane) -> dict[str, str]:
+    """What the lane says of itself: engine, model, image, trees, pinned packages and files."""
+    named = {
+        "engine": lane.engine,
+        "model": lane.model,
+        "model_revision": lane.model_revision,
+        "quantization": lane.quantization,
+        "image": lane.image,
+        "image_id": lane.image_id,
+        "recipe": lane.recipe,
+        "recipe_revision": lane.recipe_revision,
+        "nodes": str(lane.nodes),
+    }
+    found = {key: value for key, value in named.items() if value}
+    found |= {f"tree.{tree.name}": _tree(tree) for tree in lane.trees}
+    found |= {f"package.{name}": version for name, version in lane.packages.items()}
+    found |= {f"file.{name}": pin.sha256 for name, pin in lane.files.items()}
+    return found
+
+
+def launch_factors(argv: Sequence[str], env: Mapping[str, str]) -> dict[str, str]:
+    """The launch of a rank: arguments by flag (repeated flags counted), words before the first flag by place, variables."""
+    found = {f"env.{name}": value for name, value in env.items()}
+    times: dict[str, int] = {}
+    for setting in settings(argv):
+        if setting.flag is None:
+            found |= {f"argv.{index}": word for index, word in enumerate(setting.words)}
+            continue
+        times[setting.flag] = times.get(setting.flag, 0) + 1
+        suffix = f"#{times[setting.flag]}" if times[setting.flag] > 1 else ""
+        found[f"args.{setting.flag}{suffix}"] = setting.value
+    return found
+
+
+def node_factors(nodes: Sequence[Node], backend: str) -> dict[str, str]:
+    """Where it runs: the backend, and the node of each rank by name."""
+    return {"backend": backend} | {f"node.{rank}": node.name for rank, node in enumerate(nodes)}
+
+
+def _tree(tree: Tree) -> str:
+    words = [tree.commit or "", f"declares {tree.declares}" if tree.declares else "", tree.version or ""]
+    return " ".join([word for word in words if word] + (["patched"] if tree.patched else []))
+
+
+def _matches(name: str, key: str) -> bool:
+    return key.startswith(name) if name.endswith(".") else key == name

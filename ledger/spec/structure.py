@@ -1,0 +1,150 @@
+"""TOML tables into records, driven by the records' own field types.
+
+What it does: builds any attrs record of ``model`` from a table, and collects every unknown key, missing key and wrong type with
+its path. What it does not do: know one record from another, or check one value against another (``check``). Rules kept: it
+never stops at the first mistake; what is wrong or missing is stood in for by an empty value, so that the rest can be checked;
+a boolean is no number, and nothing is converted but a whole number to a float.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from types import NoneType, UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+import attrs
+
+from ledger.core.errors import did_you_mean, shorten
+from ledger.spec.locate import Path
+
+T = TypeVar("T")
+Complain = Callable[..., None]
+
+NAMES: Mapping[type, str] = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    dict: "a table",
+    list: "a list",
+}
+_EMPTY: Mapping[Any, Any] = {str: "", int: 0, float: 0.0, bool: False}
+
+
+def structure(cls: type[T], table: Mapping[str, Any], path: Path, complain: Complain, *, key: str | None = None) -> T:
+    """A ``cls`` from ``table``; ``key`` is the table's own name where a field takes it.
+
+    ``complain(what, path=…, value=…, hint=…)`` hears every mistake.
+    """
+    hints = get_type_hints(cls)
+    fields = {item.name: item for item in attrs.fields(cls)}  # type: ignore[arg-type]  # every record of `model` is an attrs class
+    rest = next((name for name, item in fields.items() if item.metadata.get("reads") == "rest"), None)
+    taken = {name for name, item in fields.items() if not item.metadata.get("reads")}
+    values: dict[str, Any] = {}
+    for name, item in fields.items():
+        if item.metadata.get("reads") == "key":
+            values[name] = key
+        elif name in table and name in taken:
+            values[name] = _field(item, hints[name], table[name], (*path, name), complain)
+        elif item.default is attrs.NOTHING:
+            complain(f"missing key {name!r}", path=path, hint=_expects(hints[name]))
+            values[name] = _empty(hints[name])
+    unknown = [name for name in table if name not in taken]
+    if rest is not None:
+        values[rest] = {name: table[name] for name in unknown}
+    else:
+        for name in unknown:
+            complain(f"unknown key {name!r}", path=(*path, name), hint=did_you_mean(name, taken))
+    return cls(**values)
+
+
+def _field(item: Any, hint: Any, value: Any, path: Path, complain: Complain) -> Any:
+    """A field's value; the field's default where the value itself was refused, so that it is not refused twice."""
+    refused: list[Path] = []
+
+    def hear(what: str, *, path: Path, value: Any = None, hint: str | None = None) -> None:
+        refused.append(path)
+        complain(what, path=path, value=value, hint=hint)
+
+    read = _value(hint, value, path, hear)
+    plain = item.default is not attrs.NOTHING and not isinstance(item.default, attrs.Factory)  # type: ignore[arg-type]  # attrs types Factory as a function
+    return item.default if plain and path in refused else read
+
+
+def _value(hint: Any, value: Any, path: Path, complain: Complain) -> Any:
+    if get_origin(hint) is UnionType:
+        return _value(next(item for item in get_args(hint) if item is not NoneType), value, path, complain)
+    if hint is Any:
+        return value
+    if get_origin(hint) is tuple:
+        return _list(get_args(hint)[0], value, path, complain)
+    if isinstance(get_origin(hint), type) and issubclass(get_origin(hint), Mapping):
+        return _mapping(get_args(hint)[1], value, path, complain)
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return _word(hint, value, path, complain)
+    if attrs.has(hint):
+        if not isinstance(value, dict):
+            return structure(hint, _refused(dict, value, path, complain), path, _silent)
+        return structure(hint, value, path, complain)
+    return _plain(hint, value, path, complain)
+
+
+def _list(hint: Any, value: Any, path: Path, complain: Complain) -> tuple[Any, ...]:
+    if not isinstance(value, list):
+        return tuple(_refused(list, value, path, complain))
+    return tuple(_value(hint, item, (*path, index), complain) for index, item in enumerate(value))
+
+
+def _mapping(hint: Any, value: Any, path: Path, complain: Complain) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        return dict(_refused(dict, value, path, complain))
+    if not attrs.has(hint):
+        return {name: _value(hint, item, (*path, name), complain) for name, item in value.items()}
+    return {
+        name: structure(hint, item, (*path, name), complain, key=name)
+        if isinstance(item, dict)
+        else structure(hint, _refused(dict, item, (*path, name), complain), path, _silent, key=name)
+        for name, item in value.items()
+    }
+
+
+def _word(hint: type[StrEnum], value: Any, path: Path, complain: Complain) -> StrEnum:
+    words = [item.value for item in hint]
+    if value in words:
+        return hint(value)
+    complain(f"expected one of {', '.join(words)}", path=path, value=value, hint=did_you_mean(str(value), words))
+    return hint(words[0])
+
+
+def _plain(hint: type, value: Any, path: Path, complain: Complain) -> Any:
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not hint:
+        return _refused(hint, value, path, complain)
+    return value
+
+
+def _refused(hint: type, value: Any, path: Path, complain: Complain) -> Any:
+    complain(f"expected {NAMES[hint]}, found {_what(value)}", path=path, value=shorten(value))
+    return hint()
+
+
+def _what(value: Any) -> str:
+    return NAMES.get(type(value), f"a {type(value).__name__}")
+
+
+def _empty(hint: Any) -> Any:
+    if get_origin(hint) is tuple:
+        return ()
+    if hint in _EMPTY:
+        return _EMPTY[hint]
+    return {}
+
+
+def _expects(hint: Any) -> str:
+    if hint in NAMES:
+        return f"it is {NAMES[hint]}"
+    return "it is a list" if get_origin(hint) is tuple else "it is a table"
+
+
+def _silent(*_: Any, **__: Any) -> None:
+    """Hears nothing: what stands in for a refused value needs no second complaint."""
