@@ -217,7 +217,8 @@ class Exchange:
             status=self._status,
             headers={name: value for name, value in self._headers.items() if name not in _UNKEPT_HEADERS},
             reads=tuple(reads),
-            error=CANCELLED if self.lines.stopped.is_set() and error else error,
+            # Ending a connection looks like its end to the thread that reads; a reply that is complete counts all the same.
+            error=CANCELLED if self.lines.stopped.is_set() else error,
         )
 
 

@@ -86,7 +86,7 @@ def absent(name: str, why: str) -> Figure:
 
 def pooled(name: str, values: Mapping[str, Value] | Sequence[Value], *, statistic: str) -> Figure:
     """The ``statistic`` of ``values``; absent when one of them is, with the names and reasons of those that are."""
-    items = values if isinstance(values, Mapping) else {str(index + 1): value for index, value in enumerate(values)}
+    items = values if isinstance(values, Mapping) else {f"stream {number}": value for number, value in enumerate(values, start=1)}
     known = [value for value in items.values() if not isinstance(value, Missing)]
     if len(known) < len(items) or not known:
         return absent(name, _why(items))
@@ -123,4 +123,6 @@ def _why(items: Mapping[str, Value]) -> str:
             missing.setdefault(value.why, []).append(name)
     if not missing:
         return "nothing was measured"
+    if len(items) == 1:
+        return next(iter(missing))
     return "; ".join(f"{why} ({', '.join(names)})" for why, names in missing.items())

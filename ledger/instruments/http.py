@@ -29,9 +29,10 @@ WaveDone = Callable[[str, int, int], None]
 
 
 class HttpClient:
-    """A server's client. Setting ``cancel`` ends a running plan soon, with ``cancelled`` records.
+    """The client of one server.
 
-    ``tls`` takes the place of the default context of an https server. The API key goes into each request's ``Authorization`` header and into no record.
+    Setting ``cancel`` ends a running plan soon, with ``cancelled`` records. The API key goes into each request's
+    ``Authorization`` header and into no record. ``tls`` takes the place of the default context of an https server.
     """
 
     def __init__(

@@ -7,6 +7,7 @@ completion; a rate over a window shorter than ``MIN_WINDOW_S`` is noise and is r
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from attrs import frozen
 
@@ -117,7 +118,7 @@ def _share(reply: Reply, start: int, end: int) -> float:
     tokens = (reply.completion_tokens or 0) - first_tokens(reply)
     per_chunk = tokens / (len(reply.chunks) - 1)
     share = 0.0
-    for before, after in zip(reply.chunks, reply.chunks[1:], strict=False):
+    for before, after in pairwise(reply.chunks):
         low, high = reply.t0_ns + before.t_ns, reply.t0_ns + after.t_ns
         if high == low:
             share += float(start < high <= end)

@@ -8,6 +8,7 @@ only if it is complete, and everything else is a failure with a reason.
 
 import hashlib
 from collections.abc import Sequence
+from itertools import pairwise
 
 from attrs import Factory, define, evolve, frozen
 
@@ -98,7 +99,7 @@ class Reply:
     @property
     def chunk_gaps_ns(self) -> tuple[int, ...]:
         """Gaps between events with text; the wait for the first is not one. 0 where one read brought several."""
-        return tuple(after.t_ns - before.t_ns for before, after in zip(self.chunks, self.chunks[1:], strict=False))
+        return tuple(after.t_ns - before.t_ns for before, after in pairwise(self.chunks))
 
 
 def decode(record: StreamRecord, request: Request) -> Reply:

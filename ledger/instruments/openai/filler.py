@@ -13,7 +13,7 @@ from ledger.instruments.base import Tokenize
 from ledger.instruments.openai.chat import Messages, tag
 
 SHORTEST = 64
-_STEPS = 24
+_INTERPOLATED = 6
 _ASK = "Reply with one word."
 # Short common words, one token each with most tokenizers, so that the count moves in small steps.
 _TEXT = (
@@ -26,8 +26,8 @@ _TEXT = (
     "paper table"
 )
 _WORDS = _TEXT.split()
-# Tails that may add one token where a whole word would add two.
-_TAILS = ("", " a", " the", ".", " a.", " a a", " ,", "!", " it")
+# Small pieces that add one token where a whole word would add two or three.
+_PIECES = (" a", " I", " the", ".", "!")
 
 
 def fit(length: int, *, seed: str, tokenize: Tokenize | None) -> Messages:
@@ -41,25 +41,29 @@ def fit(length: int, *, seed: str, tokenize: Tokenize | None) -> Messages:
     if tokenize is None:
         return _messages(nonce, words[: max(1, length - 40)])
     low = _below(length, nonce, words, tokenize)
-    for tail in _TAILS:
-        said = _messages(nonce, words[:low], tail)
-        if tokenize(said) == length:
-            return said
-    return _messages(nonce, words[:low])
+    said = _messages(nonce, words[:low])
+    missing = length - tokenize(said)
+    for count in (missing, missing - 1, missing + 1):
+        for tail in (piece * count for piece in _PIECES):
+            if missing and tokenize(_messages(nonce, words[:low], tail)) == length:
+                return _messages(nonce, words[:low], tail)
+    return said
 
 
 def _below(length: int, nonce: str, words: Sequence[str], tokenize: Tokenize) -> int:
-    """The most words that keep the prompt within ``length`` tokens, found by steps of what is still missing."""
+    """The most words that keep the prompt within ``length`` tokens: a few steps by interpolation, then by halves."""
     low, high = 0, len(words)
     guess = max(0, length - 40)
-    for _ in range(_STEPS):
+    step = 0
+    while low < high:
         tokens = tokenize(_messages(nonce, words[:guess]))
         if tokens == length:
             return guess
         low, high = (guess, high) if tokens < length else (low, guess - 1)
-        if low >= high:
-            break
-        guess = min(max(guess + length - tokens, low + 1), high)
+        step += 1
+        near = guess + (length - tokens) * guess // max(tokens, 1)
+        middle = (low + high + 1) // 2
+        guess = near if step <= _INTERPOLATED and low < near <= high else middle
     return low
 
 
