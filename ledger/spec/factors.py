@@ -70,10 +70,18 @@ def launch_factors(argv: Sequence[str], env: Mapping[str, str]) -> dict[str, str
         if setting.flag is None:
             found |= {f"argv.{index}": word for index, word in enumerate(setting.words)}
             continue
-        times[setting.flag] = times.get(setting.flag, 0) + 1
-        suffix = f"#{times[setting.flag]}" if times[setting.flag] > 1 else ""
-        found[f"args.{setting.flag}{suffix}"] = setting.value
+        flag, value = _switch(setting.flag, setting.value)
+        times[flag] = times.get(flag, 0) + 1
+        suffix = f"#{times[flag]}" if times[flag] > 1 else ""
+        found[f"args.{flag}{suffix}"] = value
     return found
+
+
+def _switch(flag: str, value: str) -> tuple[str, str]:
+    """A bare flag is a switch: ``--x`` is ``on`` and ``--no-x`` is the same switch, ``off``."""
+    if value:
+        return flag, value
+    return (f"--{flag.removeprefix('--no-')}", "off") if flag.startswith("--no-") else (flag, "on")
 
 
 def node_factors(nodes: Sequence[Node], backend: str) -> dict[str, str]:

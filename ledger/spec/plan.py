@@ -234,10 +234,6 @@ def _lane_problems(spec: Loaded[Spec], site: Loaded[Site], name: str, found: Col
                 value=arm.id,
                 hint=hint,
             )
-    for arm_id in stand_in.arms:
-        if arm_id not in [arm.id for arm in spec.value.arms]:
-            hint = did_you_mean(arm_id, [arm.id for arm in spec.value.arms])
-            found.add("unknown arm", place=site.place("stand_ins", name, "arms", arm_id), value=arm_id, hint=hint)
 
 
 def _unbootable(spec: Loaded[Spec], site: Loaded[Site], lane: Lane, found: Collected) -> None:

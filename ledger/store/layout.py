@@ -1,0 +1,43 @@
+"""Where things stand in a ledger: the names of folders and files, and nothing else.
+
+What it does: makes and parses names. What it does not do: touch a disk. Rules kept: a receipt is
+``receipts/<YYYY>/<MM>/<session>/<hex>.json`` and a blob is ``blobs/<hex>`` below the same session, so that what was made
+together stays together; a folder is no part of a receipt's identity.
+"""
+
+import re
+from datetime import UTC, datetime
+
+RECEIPTS = "receipts"
+BLOBS = "blobs"
+SUFFIX = ".json"
+STATE = ".ledger"
+MARKER = "ledger.toml"
+
+YEAR = re.compile(r"[0-9]{4}")
+MONTH = re.compile(r"(?:0[1-9]|1[0-2])")
+SESSION = re.compile(
+    r"(?P<day>0[1-9]|[12][0-9]|3[01])T(?P<time>[0-2][0-9][0-5][0-9])-(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,63})-(?P<token>[0-9a-f]{4,16})"
+)
+HEX = re.compile(r"[0-9a-f]{64}")
+
+
+def session_name(spec: str, when: datetime, token: str) -> str:
+    """``01T0612-round2-3f2a``: the day and time in UTC, the spec, and a token that keeps two sessions of a minute apart."""
+    return f"{when.astimezone(UTC):%dT%H%M}-{spec}-{token}"
+
+
+def month_folder(when: datetime) -> str:
+    """``receipts/2026/12``: the folder of a session that begins at ``when``."""
+    return f"{RECEIPTS}/{when.astimezone(UTC):%Y/%m}"
+
+
+def receipt_name(hex_digest: str) -> str:
+    """The file name of a receipt."""
+    return hex_digest + SUFFIX
+
+
+def hex_of(name: str) -> str | None:
+    """The digest in a receipt's file name, or None when it is not one."""
+    stem = name.removesuffix(SUFFIX)
+    return stem if name.endswith(SUFFIX) and HEX.fullmatch(stem) else None

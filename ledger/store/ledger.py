@@ -1,0 +1,168 @@
+"""A ledger on disk: found, started, walked and read.
+
+What it does: finds the folder that ``ledger.toml`` marks, starts one in a git repository, walks its receipts and reads them by
+digest. What it does not do: write receipts (``session``), commit (``git``) or judge what it finds (``verify``). Rules kept: a
+walk is in name order, follows no link and reads no content; what is not a session folder or a receipt's name is passed over
+here and told by ``verify``.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Self
+
+from attrs import frozen
+
+from ledger.core import digest
+from ledger.core.digest import Descriptor
+from ledger.core.errors import NoLedgerError, NotFoundError, Problem, StoreError
+from ledger.receipt import codec
+from ledger.receipt.model import Receipt
+from ledger.store import layout, objects
+
+MAX_RECEIPT = 64 * 2**20
+MAX_BLOB = 4 * 2**30
+LISTED = 8
+MARKER_TEXT = """\
+# This folder is a ledger: receipts are under receipts/, what can be rebuilt is under .ledger/ (git-ignored).
+ledger = 1
+"""
+
+
+@frozen(kw_only=True)
+class Stored:
+    """A receipt's place: its digest, its session, and the file."""
+
+    digest: str
+    session: str
+    path: Path
+
+
+@frozen(kw_only=True)
+class Ledger:
+    """A ledger, by the folder that holds ``ledger.toml``."""
+
+    root: Path
+
+    @property
+    def receipts(self) -> Path:
+        """The folder of all receipts."""
+        return self.root / layout.RECEIPTS
+
+    @property
+    def state(self) -> Path:
+        """What can be rebuilt, and is not in git: indexes, caches, scratch."""
+        return self.root / layout.STATE
+
+    @property
+    def scratch(self) -> Path:
+        """Where files are written before they are linked into place."""
+        return self.state / "tmp"
+
+    @classmethod
+    def find(cls, start: Path) -> Self:
+        """The ledger that holds ``start``, in a git work tree.
+
+        Raises:
+            NoLedgerError: no ``ledger.toml`` here or above, or no git repository around it.
+        """
+        here = start.resolve()
+        if not here.is_dir():
+            raise NoLedgerError(Problem(what="no such folder", value=str(start)))
+        for folder in (here, *here.parents):
+            if (folder / layout.MARKER).is_file():
+                if git_root(folder) is None:
+                    raise NoLedgerError("a ledger outside a git repository", hint=f"git init {folder}")
+                return cls(root=folder)
+        if git_root(here) is None:
+            raise NoLedgerError("no ledger here, and no git repository", hint="git init, then: ledger init")
+        raise NoLedgerError("no ledger here: no ledger.toml in this folder or above", hint="ledger init starts one")
+
+    def sessions(self) -> Iterator[Path]:
+        """The folders of all sessions, in name order."""
+        for year in folders(self.receipts, layout.YEAR.fullmatch):
+            for month in folders(year, layout.MONTH.fullmatch):
+                yield from folders(month, layout.SESSION.fullmatch)
+
+    def walk(self) -> Iterator[Stored]:
+        """Every receipt by name, session after session; nothing is read."""
+        for folder in self.sessions():
+            for name in sorted(os.listdir(folder)):  # noqa: PTH208 - a million names: no Path for each
+                found = layout.hex_of(name)
+                if found is not None:
+                    yield Stored(digest=digest.PREFIX + found, session=folder.name, path=folder / name)
+
+    def path_of(self, wanted: str) -> Path:
+        """The file of a full digest.
+
+        Raises:
+            NotFoundError: the ledger has no such receipt.
+        """
+        name = layout.receipt_name(digest.hex_of(wanted))
+        for folder in self.sessions():
+            if os.path.lexists(folder / name):
+                return folder / name
+        raise NotFoundError(Problem(what="no such receipt", value=wanted))
+
+    def read(self, wanted: str) -> Receipt:
+        """The receipt of a full digest; its bytes are checked against its name.
+
+        Raises:
+            NotFoundError: there is none. StoreError: its bytes are not those of its name.
+        """
+        return codec.decode(self.read_bytes(wanted))
+
+    def read_bytes(self, wanted: str) -> bytes:
+        """The bytes of a receipt, checked against its name."""
+        path = self.path_of(wanted)
+        data = objects.read(path, MAX_RECEIPT)
+        if digest.of_bytes(data) != wanted:
+            raise StoreError(Problem(what="the bytes are not those of the name", value=str(path), hint="ledger verify"))
+        return data
+
+    def read_blob(self, session: str, wanted: Descriptor) -> bytes:
+        """The bytes of a blob of ``session``, checked against its descriptor.
+
+        Raises:
+            NotFoundError: it is not there. StoreError: other bytes stand in its place.
+        """
+        if not digest.is_digest(wanted.digest) or not 0 <= wanted.size <= MAX_BLOB:
+            raise StoreError(Problem(what="not the descriptor of a blob", value=f"{wanted.digest}, {wanted.size} bytes"))
+        for folder in self.sessions():
+            path = folder / layout.BLOBS / digest.hex_of(wanted.digest)
+            if folder.name == session and os.path.lexists(path):
+                data = objects.read(path, wanted.size)
+                if digest.of_bytes(data) != wanted.digest:
+                    raise StoreError(Problem(what="the blob's bytes are not those of its name", value=str(path)))
+                return data
+        raise NotFoundError(Problem(what=f"no such blob in session {session}", value=wanted.digest))
+
+    def resolve(self, prefix: str) -> str:
+        """The full digest of the one receipt whose digest begins with ``prefix`` (at least four hex digits).
+
+        Raises:
+            NotFoundError: none begins so, or several; those are listed.
+        """
+        wanted = digest.hex_of(prefix).lower()
+        found = [stored for stored in self.walk() if digest.hex_of(stored.digest).startswith(wanted)] if len(wanted) >= 4 else []
+        if len({stored.digest for stored in found}) == 1:
+            return found[0].digest
+        if not found:
+            raise NotFoundError(Problem(what="no receipt begins so", value=prefix, hint="ledger log lists them"))
+        listed = ", ".join(f"{digest.short(item.digest, 16)} ({item.session})" for item in found[:LISTED])
+        raise NotFoundError(Problem(what=f"{len(found)} receipts begin so", value=prefix, hint=f"give more digits: {listed}"))
+
+
+def folders(parent: Path, named: Callable[[str], object]) -> list[Path]:
+    """The real folders in ``parent`` whose name ``named`` accepts, in name order; links are passed over."""
+    try:
+        with os.scandir(parent) as entries:
+            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False) and named(entry.name)]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [parent / name for name in sorted(names)]
+
+
+def git_root(start: Path) -> Path | None:
+    """The work tree that holds ``start``: the folder with ``.git`` in it (a folder, or a file in a linked work tree)."""
+    return next((folder for folder in (start, *start.parents) if (folder / ".git").exists()), None)
