@@ -1,13 +1,12 @@
 """A session: every boot of a plan, one after the other, then the rule, then one commit.
 
-What it does: checks the pins of all boots before the first one starts; runs the boots in the plan's order; applies the rule to
-what they gave. What it does not do: a boot's own steps (``boot``), or commit (its caller does, with what is returned). Rules
-kept: when a pin fails, nothing has been booted and nothing recorded; a boot that fails does not stop the ladder; an interrupt
-keeps every receipt that was written.
+What it does: checks the pins of all boots at once; runs the boots in the plan's order; applies the rule to what they gave. What
+it does not do: a boot's own steps (``boot``), or commit (its caller does). Rules kept: when a pin fails, nothing has been booted
+and nothing recorded; a boot that fails does not stop the ladder; an interrupt keeps every receipt that was written.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from attrs import frozen
 
@@ -18,7 +17,7 @@ from ledger.instruments.base import Instrument
 from ledger.receipt.model import Subject
 from ledger.run.boot import BootRunner
 from ledger.run.decide import decide
-from ledger.run.preflight import check_pins
+from ledger.run.preflight import HashCache, check_pins
 from ledger.run.records import Bench, BootResult
 from ledger.run.watch import SessionStarted
 from ledger.spec.plan import BootPlan, Plan
@@ -65,12 +64,7 @@ def find_instruments(plan: Plan) -> dict[str, Instrument]:
 
 
 def run_session(bench: Bench, plan: Plan) -> Summary:
-    """Run every boot of ``plan`` and record what the rule says.
-
-    Raises:
-        PreflightError: with every pin that does not hold, before anything is booted or recorded.
-    """
-    check_all_pins(bench, plan)
+    """Run every boot of ``plan`` and record what the rule says. Call :func:`check_all_pins` before."""
     bench.watch(SessionStarted(session=bench.recorder.session, boots=len(plan.boots)))
     done: list[BootResult] = []
     numbers: Counter[str] = Counter()
@@ -85,11 +79,15 @@ def run_session(bench: Bench, plan: Plan) -> Summary:
     return Summary(boots=tuple(done))
 
 
-def check_all_pins(bench: Bench, plan: Plan) -> None:
-    """Check the pins of every boot; each distinct failure is told once."""
+def check_all_pins(plan: Plan, root: Path, hashes: HashCache) -> None:
+    """Check the pins of every boot; each distinct failure is told once.
+
+    Raises:
+        PreflightError: with every pin that does not hold; nothing has been booted or recorded.
+    """
     problems: dict[str, Problem] = {}
     for boot in plan.boots:
-        for problem in check_pins(boot, bench.root, bench.hashes).problems:
+        for problem in check_pins(boot, root, hashes).problems:
             problems.setdefault(str(problem), problem)
     if problems:
         raise PreflightError(problems.values())
@@ -103,11 +101,3 @@ def _subject(plan: Plan, boot: BootPlan) -> Subject:
         role=boot.arm.role,
         evidence=boot.evidence,
     )
-
-
-def by_arm(results: Sequence[BootResult]) -> Mapping[str, list[BootResult]]:
-    """The results of each arm, in order."""
-    found: dict[str, list[BootResult]] = {}
-    for result in results:
-        found.setdefault(result.subject.arm, []).append(result)
-    return found

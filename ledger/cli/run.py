@@ -1,0 +1,166 @@
+"""``ledger run``: run a spec and record every outcome.
+
+What it does: loads spec and site, opens the ledger, runs the session under the live view, commits its receipts in one commit.
+What it does not do: any step of the session (``run``). Rules kept: an interrupt (Ctrl-C, SIGTERM, SIGHUP) ends the servers,
+commits what was recorded and exits 130; exit 0 when all that was planned was measured, 1 when some of it was not.
+"""
+
+import platform
+import secrets
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+
+from ledger import __version__
+from ledger.backends import registry as backends
+from ledger.cli.live import LiveView, headline
+from ledger.cli.screen import show_json, show_remark
+from ledger.cli.sites import SpecAndSite, load_for
+from ledger.cli.state import State, json_option, pass_state
+from ledger.core.clock import SystemClock
+from ledger.core.errors import ExitCode, StoreError
+from ledger.instruments.base import Instrument
+from ledger.receipt.model import Source, Tool
+from ledger.run.estimate import estimate
+from ledger.run.lane import BackendStarter
+from ledger.run.preflight import HashCache
+from ledger.run.records import Bench, BootResult
+from ledger.run.secrets import Concealer, load_key, places
+from ledger.run.session import Summary, check_all_pins, find_instruments, run_session
+from ledger.run.watch import SessionEnded
+from ledger.spec.plan import Plan, make_plan
+from ledger.store.git import commit_paths, uncommitted
+from ledger.store.ledger import Ledger
+from ledger.store.session import SessionWriter
+
+TOML = "application/toml"
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@click.command()
+@click.argument("spec", type=click.Path(path_type=Path))
+@click.option("--site", type=click.Path(path_type=Path), help="The site file; else LEDGER_SITE, else the one the spec names.")
+@click.option("--only", multiple=True, metavar="ARM", help="Run this arm alone; may be given more than once.")
+@json_option
+@pass_state
+def run(state: State, spec: Path, site: Path | None, only: tuple[str, ...], as_json: bool) -> int:
+    """Run SPEC: boot, measure, record a receipt for every outcome, commit.
+
+    Exit code 0 when everything planned was measured, 1 when a boot failed or a gate blocks a verdict.
+    """
+    found = load_for(state.directory / spec, site)
+    plan = make_plan(found.spec, found.site, only=only)
+    instruments = find_instruments(plan)
+    ledger = Ledger.find(state.directory)
+    cancel = threading.Event()
+    with LiveView(estimate_s=estimate(plan, instruments)) as view, interruptible(cancel):
+        check_all_pins(plan, ledger.root, hashes_of(ledger))
+        clock = SystemClock()
+        writer = SessionWriter(ledger, plan.spec.name, clock=clock, token=secrets.token_hex(2), tool=this_tool())
+        start = BackendStarter(backend=backends.get(plan.site.backend), clock=clock, cancel=cancel)
+        bench = _bench(ledger, writer, start, instruments, found, view)
+        try:
+            summary = run_session(bench, plan)
+        finally:
+            _commit(ledger, writer, plan, view)
+    if as_json:
+        show_json(as_data(writer.session, summary))
+    else:
+        show_remark(f'next: ledger query "C1..C6 by arm spec:{plan.spec.name}"')
+    return ExitCode.YES if summary.complete else ExitCode.NO
+
+
+def _bench(
+    ledger: Ledger,
+    writer: SessionWriter,
+    start: BackendStarter,
+    instruments: dict[str, Instrument],
+    found: SpecAndSite,
+    view: LiveView,
+) -> Bench:
+    return Bench(
+        recorder=writer,
+        start=start,
+        instruments=instruments,
+        clock=start.clock,
+        watch=view,
+        conceal=Concealer(key=load_key(ledger.state), places=places(ledger.root, sys.prefix, str(Path.home()))),
+        hashes=hashes_of(ledger),
+        root=ledger.root,
+        logs=ledger.state / "sessions" / writer.session,
+        spec=Source(name=found.spec.value.name, text=writer.blob(found.spec.text, TOML)),
+        site=Source(name=found.site.value.name, text=writer.blob(found.site.text, TOML)),
+    )
+
+
+def hashes_of(ledger: Ledger) -> HashCache:
+    """The clone's cache of file digests."""
+    return HashCache(ledger.state / "hashes.json")
+
+
+def this_tool() -> Tool:
+    """This program, as receipts name it."""
+    return Tool(
+        name="ledger", version=__version__, python=platform.python_version(), platform=f"{sys.platform}-{platform.machine()}"
+    )
+
+
+@contextmanager
+def interruptible(cancel: threading.Event) -> Iterator[None]:
+    """Turn the signals that end a program into KeyboardInterrupt, once; ``cancel`` tells the streams under way."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        cancel.set()
+        for ending in ENDING:
+            signal.signal(ending, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _commit(ledger: Ledger, writer: SessionWriter, plan: Plan, view: LiveView) -> None:
+    """One commit of the session's files, and of whatever a killed session left on disk."""
+    left = set(uncommitted(ledger)) - set(writer.paths)
+    remarks = [f"{len(left)} files that an earlier session left uncommitted are committed too"] if left else []
+    title = f"receipts: {plan.spec.name}, session {writer.session}"
+    try:
+        made = commit_paths(
+            ledger, [*writer.paths, *sorted(left)], f"{title}\n\n{writer.count} receipts, site {plan.site.name}.\n"
+        )
+    except StoreError as error:
+        view(SessionEnded(session=writer.session, receipts=writer.count, commit=None, remarks=(str(error),)))
+        raise
+    view(SessionEnded(session=writer.session, receipts=writer.count, commit=made.commit, remarks=(*remarks, *made.remarks)))
+
+
+def as_data(session: str, summary: Summary) -> dict[str, Any]:
+    """The summary as plain data, for ``--json``."""
+    return {"session": session, "complete": summary.complete, "boots": [_boot_data(item) for item in summary.boots]}
+
+
+def _boot_data(result: BootResult) -> dict[str, Any]:
+    return {
+        "arm": result.subject.arm,
+        "lane": result.subject.lane,
+        "evidence": result.subject.evidence,
+        "outcome": result.boot.outcome,
+        "boot": result.digest,
+        "reason": result.boot.reason,
+        "config": result.boot.agreement.state,
+        "blocked": list(result.blocked),
+        "trials": [
+            {"receipt": name, "measure": trial.measure, "figures": headline(trial.figures)} for name, trial in result.trials
+        ],
+    }
