@@ -92,6 +92,7 @@ def _spawn(launch: RankLaunch) -> _Rank:
         )
     told, status = os.pipe()
     try:
+        launch.log.parent.mkdir(parents=True, exist_ok=True)
         with launch.log.open("ab") as log:
             owner = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(Path(warden.__file__)), str(GRACE_S), str(status), *launch.argv],
