@@ -126,7 +126,7 @@ def _typed(value: Any, cls: type[T], where: str) -> T:
 
 def _converter() -> cattrs.Converter:
     converter = cattrs.Converter(omit_if_default=True)
-    for kind in (int, str, float):
+    for kind in (bool, int, str, float):
         converter.register_structure_hook(kind, _strict(kind))
     converter.register_structure_hook(Read, _read)
     converter.register_unstructure_hook(Read, _plain_read)
@@ -138,7 +138,7 @@ def _strict(kind: type) -> Any:
     accepted: tuple[type, ...] = (int, float) if kind is float else (kind,)
 
     def hook(value: Any, _: Any) -> Any:
-        if isinstance(value, bool) or not isinstance(value, accepted):
+        if isinstance(value, bool) is not (kind is bool) or not isinstance(value, accepted):
             raise TypeError(f"expected {kind.__name__}, got {shorten(value)}")
         return kind(value)
 
