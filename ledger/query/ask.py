@@ -1,0 +1,234 @@
+"""A question, answered: rows with their spread, evidence and marks, and what was left out.
+
+What it does: runs an :class:`Ask` on the index and gives rows as values. What it does not do: print them. Rules kept: every row
+carries n, spread, evidence and marks, and nothing turns a mark off; struck figures are left out and counted, or shown as rows
+of their own; a name that the ledger does not know is an error that offers the nearest, never an empty table.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import duckdb
+from attrs import evolve, field, frozen
+
+from ledger.analysis.currency import standings
+from ledger.core import metrics
+from ledger.core.errors import did_you_mean
+from ledger.core.words import Better, Evidence
+from ledger.query import compile as sql
+from ledger.query.index import corrections
+from ledger.query.language import Ask, Range, Side, Word, wrong
+from ledger.query.moment import moment
+
+STRUCK_THEN = "struck_then"
+
+
+@frozen(kw_only=True)
+class Row:
+    """A cell: its dimensions, the median over boots with low, high and n, and what must be known with it.
+
+    ``struck`` names the correction's action when the row holds figures that no longer count.
+    """
+
+    dims: Mapping[str, str]
+    metric: str
+    value: float
+    low: float
+    high: float
+    n_boots: int
+    unit: str
+    better: Better
+    evidence: str
+    spec: str
+    marks: tuple[str, ...] = ()
+    struck: str | None = None
+
+
+@frozen(kw_only=True)
+class Missing:
+    """A figure that was asked for and is absent, and why."""
+
+    dims: Mapping[str, str]
+    metric: str
+    reason: str
+    trials: int
+
+
+@frozen(kw_only=True)
+class Answer:
+    """Rows in reading order, figures that are absent, how many struck rows were left out, and the SQL that was run."""
+
+    ask: Ask
+    dims: tuple[str, ...]
+    rows: tuple[Row, ...]
+    missing: tuple[Missing, ...] = ()
+    left_out: int = 0
+    unreadable: int = 0
+    sql: str = ""
+    values: tuple[object, ...] = field(factory=tuple)
+
+
+def answer(connection: duckdb.DuckDBPyConnection, ask: Ask, *, show_struck: bool = False) -> Answer:
+    """The answer to ``ask``.
+
+    Raises:
+        QueryError: a metric, arm, lane or value of a filter that the ledger does not know; the nearest is offered.
+    """
+    until = moment(ask) if ask.as_of else None
+    struck = _struck_at(connection, until) if until else "struck"
+    found = _ratio(connection, ask, struck, until) if ask.over else _plain(connection, ask, ask.side, struck, until)
+    if not found.rows and not found.missing:
+        _explain(connection, ask)
+    kept = tuple(row for row in found.rows if show_struck or row.struck is None)
+    (unreadable,) = connection.execute("SELECT count(*) FROM bad").fetchone() or (0,)
+    return evolve(found, rows=kept, left_out=len(found.rows) - len(kept), unreadable=unreadable)
+
+
+def _plain(connection: duckdb.DuckDBPyConnection, ask: Ask, side: Side, struck: str, until: str | None) -> Answer:
+    statement = sql.pooled(ask, side, struck=struck, until=until)
+    names = sql.dimensions(ask)
+    rows = [_row(names, record) for record in _records(connection, statement)]
+    several = len({row.spec for row in rows}) > 1 or any(word.text == "spec" for word in ask.by)
+    shown = ["spec", *names] if several else names
+    rows = [evolve(row, dims={"spec": row.spec, **row.dims}) for row in rows] if several else rows
+    absent = sql.absent(ask, side, struck=struck, until=until)
+    missing = [_missing(names, record) for record in _records(connection, absent)]
+    return Answer(
+        ask=ask,
+        dims=tuple(shown),
+        rows=tuple(sorted(rows, key=lambda row: (metrics.sort_key(row.metric), *map(_natural, row.dims.values()), row.evidence))),
+        missing=tuple(missing),
+        sql=statement.sql,
+        values=statement.values,
+    )
+
+
+def _ratio(connection: duckdb.DuckDBPyConnection, ask: Ask, struck: str, until: str | None) -> Answer:
+    """Numerator over denominator, cell by cell of equal dimensions; the evidence of a mixed one names both."""
+    assert ask.over is not None
+    above = _plain(connection, ask, ask.side, struck, until)
+    below = _plain(connection, ask, ask.over, struck, until)
+    tops = [row for row in above.rows if row.struck is None]
+    bottoms = [row for row in below.rows if row.struck is None and row.value]
+    rows = [_divided(top, bottom) for top in tops for bottom in bottoms if top.dims == bottom.dims and _fits(top, bottom, ask)]
+    return evolve(above, rows=tuple(rows), missing=(*above.missing, *below.missing), sql=f"{above.sql}\n-- over\n{below.sql}")
+
+
+def _fits(top: Row, bottom: Row, ask: Ask) -> bool:
+    """Rows that are divided have the same metric, unless each side asks for just one, and the same evidence and cache state."""
+    assert ask.over is not None
+    single = len(ask.side.metrics) == len(ask.over.metrics) == 1
+    same_cache = ("hit" in top.marks) == ("hit" in bottom.marks)
+    return (single or top.metric == bottom.metric) and top.evidence == bottom.evidence and same_cache
+
+
+def _divided(top: Row, bottom: Row) -> Row:
+    name = top.metric if top.metric == bottom.metric else f"{top.metric} / {bottom.metric}"
+    return evolve(
+        top,
+        metric=name,
+        value=top.value / bottom.value,
+        low=top.low / bottom.high if bottom.high else top.value / bottom.value,
+        high=top.high / bottom.low if bottom.low else top.value / bottom.value,
+        n_boots=min(top.n_boots, bottom.n_boots),
+        unit="ratio",
+        marks=tuple(dict.fromkeys((*top.marks, *bottom.marks))),
+    )
+
+
+def _row(names: Sequence[str], record: Mapping[str, object]) -> Row:
+    return Row(
+        dims={name: str(record[name] or "") for name in names},
+        metric=str(record["metric"]),
+        value=_number(record["value"]),
+        low=_number(record["low"]),
+        high=_number(record["high"]),
+        n_boots=int(_number(record["n_boots"])),
+        unit=str(record["unit"] or ""),
+        better=Better(str(record["better"])),
+        evidence=str(record["evidence"] or ""),
+        spec=str(record["spec"] or ""),
+        marks=marks_of(record),
+        struck=str(record["struck_by"]) if record["struck_by"] else None,
+    )
+
+
+def marks_of(record: Mapping[str, object]) -> tuple[str, ...]:
+    """The marks of a pooled row, the most important first."""
+    found = []
+    if record["n_boots"] == 1:
+        found.append("n=1 boot")
+    if record["samples"] == 1:
+        found.append("single shot")
+    if record["unverified"]:
+        found.append("unverified")
+    if record["hit"]:
+        found.append("hit")
+    if record["unproven"]:
+        found.append("cache unproven")
+    if _number(record["fingerprints"]) > 1:
+        found.append(f"mixed config ({record['fingerprints']})")
+    if record["evidence"] in (Evidence.STAND_IN, Evidence.REHEARSED, Evidence.REPORTED, Evidence.IMPORTED):
+        found.append(str(record["evidence"]))
+    if record["struck_by"]:
+        found.append(f"{record['struck_by']}d" if str(record["struck_by"]).endswith("e") else f"{record['struck_by']}ed")
+    listed = record["marks"]
+    return tuple(dict.fromkeys([*found, *(str(mark) for mark in (listed if isinstance(listed, list) else []))]))
+
+
+def _missing(names: Sequence[str], record: Mapping[str, object]) -> Missing:
+    return Missing(
+        dims={name: str(record[name] or "") for name in names},
+        metric=str(record["metric"]),
+        reason=str(record["absent"]),
+        trials=int(_number(record["trials"])),
+    )
+
+
+def _records(connection: duckdb.DuckDBPyConnection, statement: sql.Statement) -> list[dict[str, object]]:
+    cursor = connection.execute(statement.sql, list(statement.values))
+    names = [column[0] for column in cursor.description or ()]
+    return [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]
+
+
+def _struck_at(connection: duckdb.DuckDBPyConnection, until: str) -> str:
+    """Make the table of what was struck at that moment, from the corrections that existed then."""
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {STRUCK_THEN} (digest VARCHAR, action VARCHAR)")
+    rows = [[item.digest, item.action] for item in standings(corrections(connection, until))]
+    if rows:
+        connection.execute(
+            f"INSERT INTO {STRUCK_THEN} SELECT unnest(?::VARCHAR[]), unnest(?::VARCHAR[])",
+            [[row[0] for row in rows], [row[1] for row in rows]],
+        )
+    return STRUCK_THEN
+
+
+def _explain(connection: duckdb.DuckDBPyConnection, ask: Ask) -> None:
+    """Raise for the first name of the question that the ledger does not know."""
+    known = _known(connection, "SELECT DISTINCT metric FROM figure")
+    for item in (*ask.side.metrics, *(ask.over.metrics if ask.over else ())):
+        if isinstance(item, Word) and "*" not in item.text and item.text not in known:
+            raise wrong(ask.text, item, "no figure of this metric", hint=did_you_mean(item.text, known))
+        if isinstance(item, Range) and not any(name.startswith(item.head) for name in known):
+            raise wrong(ask.text, item.word, "no figure of this family", hint=did_you_mean(item.word.text, known))
+    names = _known(connection, "SELECT DISTINCT lane FROM receipt UNION SELECT DISTINCT arm FROM receipt")
+    for word in (*ask.side.of, *(ask.over.of if ask.over else ())):
+        if "*" not in word.text and word.text not in names:
+            raise wrong(ask.text, word, "no lane or arm of this name", hint=did_you_mean(word.text, names))
+    for key in ("arm", "lane", "spec", "role", "evidence", "session"):
+        values = _known(connection, f"SELECT DISTINCT {key} FROM receipt") if key in ask.filters else set()
+        for word in ask.filters.get(key, ()):
+            if "*" not in word.text and word.text not in values:
+                raise wrong(ask.text, word, f"no {key} of this name", hint=did_you_mean(word.text, values))
+
+
+def _known(connection: duckdb.DuckDBPyConnection, statement: str) -> set[str]:
+    return {row[0] for row in connection.execute(statement).fetchall() if row[0]}
+
+
+def _number(value: object) -> float:
+    assert isinstance(value, int | float)
+    return float(value)
+
+
+def _natural(text: str) -> tuple[object, ...]:
+    return metrics.sort_key(text)

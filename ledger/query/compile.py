@@ -1,0 +1,176 @@
+"""A question to SQL.
+
+What it does: turns one side of an :class:`Ask` into a parameterised statement over the index's tables. What it does not do: run
+it. Rules kept: no word of the question becomes SQL text, all go in as parameters; a boot's value is the median of its trials
+before boots are pooled, so that a boot with more trials weighs no more; figures of different evidence, and cached and cold
+ones, are separate rows; what is struck counts only in a row of its own.
+"""
+
+import re
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from ledger.query.language import Ask, Range, Side, Word
+
+# dimension of the language -> column of the statement's source
+COLUMNS = {
+    "arm": "arm",
+    "lane": "lane",
+    "boot": "boot",
+    "session": "session",
+    "spec": "spec",
+    "role": "role",
+    "measure": "measure",
+    "evidence": "evidence",
+    "date": "date",
+    "trial": "trial",
+}
+MARKS = ("n=1", "unverified", "superseded", "stand-in", "rehearsed", "hit", "mixed")
+_OPS = {">=": ">=", "<=": "<=", ">": ">", "<": "<", "=": "="}
+
+_SOURCE = """
+figures AS (
+  SELECT r.spec, r.lane, r.arm, r.role, r.evidence, r.session, CAST(r.time AS DATE)::VARCHAR AS date, r.digest,
+         CASE WHEN r.kind = 'boot' THEN r.digest ELSE coalesce(t.boot, r.digest) END AS boot, t.measure, t.number AS trial,
+         f.metric, f.value, f.unit, f.better, f.n, f.absent, coalesce(f.prefix_cache, t.prefix_cache, '') = 'hit' AS hit,
+         coalesce(f.prefix_cache, t.prefix_cache, '') = 'unproven' AS unproven, f.marks,
+         b.fingerprint, coalesce(b.agreement, 'agrees') AS agreement, coalesce(s.action, sb.action) AS struck_by
+  FROM figure f JOIN receipt r ON r.id = f.receipt
+  LEFT JOIN trial t ON t.id = f.receipt
+  LEFT JOIN boot b ON b.digest = coalesce(t.boot, r.digest)
+  LEFT JOIN {struck} s ON s.digest = r.digest
+  LEFT JOIN {struck} sb ON sb.digest = t.boot
+  WHERE {where}
+),
+per_boot AS (
+  SELECT {dims} metric, unit, better, evidence, spec, hit, struck_by, boot, median(value) AS value, sum(n) AS samples,
+         any_value(fingerprint) AS fingerprint, any_value(agreement) AS agreement, bool_or(unproven) AS unproven,
+         list_distinct(flatten(list(marks))) AS marks
+  FROM figures WHERE value IS NOT NULL GROUP BY ALL
+)
+"""
+_POOLED = """
+SELECT {dims} metric, any_value(unit) AS unit, any_value(better) AS better, evidence, {spec} AS spec, hit, struck_by,
+       median(value) AS value, min(value) AS low, max(value) AS high, count(DISTINCT boot) AS n_boots, min(samples) AS samples,
+       count(DISTINCT fingerprint) AS fingerprints, count(*) FILTER (agreement <> 'agrees') AS unverified,
+       bool_or(unproven) AS unproven, list_distinct(flatten(list(marks))) AS marks, list(DISTINCT spec) AS specs
+FROM per_boot GROUP BY {group}
+HAVING {having}
+"""
+_ABSENT = """
+SELECT {dims} metric, evidence, spec, count(DISTINCT digest) AS trials, any_value(absent) AS absent
+FROM figures WHERE value IS NULL AND absent IS NOT NULL AND struck_by IS NULL GROUP BY ALL
+"""
+
+
+@frozen(kw_only=True)
+class Statement:
+    """SQL with its parameters, in order."""
+
+    sql: str
+    values: tuple[object, ...] = ()
+
+
+class _Where:
+    """Conditions that grow, with their parameters in the same order."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.values: list[object] = []
+
+    def add(self, part: str, *values: object) -> None:
+        self.parts.append(part)
+        self.values += values
+
+
+def pooled(ask: Ask, side: Side, *, struck: str = "struck", by_spec: bool = True, until: str | None = None) -> Statement:
+    """The statement whose rows are pooled cells of ``side``, one for each value of the dimensions, evidence and cache state."""
+    return _statement(_POOLED, ask, side, struck, by_spec=by_spec, until=until)
+
+
+def absent(ask: Ask, side: Side, *, struck: str = "struck", until: str | None = None) -> Statement:
+    """The statement whose rows are figures that were asked for and are absent, with the reason of one of them."""
+    return _statement(_ABSENT, ask, side, struck, by_spec=True, until=until)
+
+
+def dimensions(ask: Ask) -> list[str]:
+    """The dimensions of the rows, in the question's order; a question without any is asked by arm, a ratio by nothing."""
+    named = [word.text for word in ask.by] + ([ask.across.text] if ask.across else [])
+    if not named and ask.over is None:
+        named = ["arm"]
+    return [name for name in dict.fromkeys(named) if name not in ("evidence", "spec")]
+
+
+def _statement(template: str, ask: Ask, side: Side, struck: str, *, by_spec: bool, until: str | None) -> Statement:
+    where = _Where()
+    _metrics(side.metrics, where)
+    _of(side.of, where)
+    for key, words in ask.filters.items():
+        if key == "not":
+            for word in words:
+                _not(word, where)
+        else:
+            _matches(f"f.{key}" if key == "metric" else _column(key), words, where)
+    if until is not None:
+        where.add("r.time <= ?::TIMESTAMP", until)
+    dims = "".join(f"{COLUMNS[name]}, " for name in dimensions(ask))
+    having = " AND ".join(f"count(DISTINCT boot) {_OPS[op]} ?" for op, _ in ask.counts) or "true"
+    group = f"{dims} metric, evidence, {'spec, ' if by_spec else ''}hit, struck_by"
+    source = _SOURCE.format(struck=struck, where=" AND ".join(where.parts), dims=dims)
+    body = template.format(dims=dims, having=having, group=group, spec="spec" if by_spec else "min(spec)")
+    counts = [number for _, number in ask.counts] if template is _POOLED else []
+    return Statement(sql=f"WITH {source.strip()}{body}", values=(*where.values, *counts))
+
+
+def _column(key: str) -> str:
+    return {"date": "CAST(r.time AS DATE)::VARCHAR", "boot": "coalesce(t.boot, r.digest)", "measure": "t.measure"}.get(
+        key, f"r.{key}"
+    )
+
+
+def _metrics(metrics: Sequence[Word | Range], where: _Where) -> None:
+    parts = _Where()
+    for item in metrics:
+        if isinstance(item, Range):
+            number = "try_cast(substr(f.metric, ?) AS BIGINT)"
+            parts.add(
+                f"(starts_with(f.metric, ?) AND {number} BETWEEN ? AND ?)", item.head, len(item.head) + 1, item.low, item.high
+            )
+        elif any(char in item.text for char in "*?"):
+            parts.add("f.metric GLOB ?", _glob(item.text))
+        else:
+            parts.add("f.metric = ?", item.text)
+    where.add(f"({' OR '.join(parts.parts)})", *parts.values)
+
+
+def _of(words: Sequence[Word], where: _Where) -> None:
+    """A name is a lane or an arm; several are any of them."""
+    if words:
+        either = " OR ".join("r.lane GLOB ? OR r.arm GLOB ?" for _ in words)
+        where.add(f"({either})", *(_glob(word.text) for word in words for _ in range(2)))
+
+
+def _matches(column: str, words: Sequence[Word], where: _Where) -> None:
+    prefix = "sha256:" if column.endswith("r.digest)") else ""
+    globs = [prefix + _glob(word.text) + ("*" if prefix else "") for word in words]
+    where.add(f"({' OR '.join(f'{column} GLOB ?' for _ in words)})", *globs)
+
+
+def _not(word: Word, where: _Where) -> None:
+    conditions = {
+        "unverified": "coalesce(b.agreement, 'agrees') = 'agrees'",
+        "hit": "coalesce(f.prefix_cache, t.prefix_cache, '') <> 'hit'",
+        "superseded": "coalesce(s.action, sb.action) IS NULL",
+        "stand-in": "r.evidence <> 'stand-in'",
+        "rehearsed": "r.evidence <> 'rehearsed'",
+    }
+    if word.text in conditions:
+        where.add(conditions[word.text])
+    else:
+        where.add("NOT list_contains(f.marks, ?)", word.text)
+
+
+def _glob(text: str) -> str:
+    """The language's wildcards are ``*`` and ``?``; brackets are plain text."""
+    return re.sub(r"[\[\]]", lambda match: f"[{match.group()}]", text)
