@@ -47,18 +47,20 @@ def gain(new: float, old: float, better: Better) -> float | None:
     return -change if change is not None and better is Better.LOWER else change
 
 
-def noise_band(sides: Sequence[Sequence[float]]) -> float | None:
-    """Half the width of the 95 % interval of a relative difference of two means, from the spread of boots within each side.
+def noise_band(sides: Sequence[Sequence[float]], sizes: Sequence[int] | None = None) -> float | None:
+    """Half the width of the 95 % interval of a relative difference of two sides, from the spread of boots within each.
 
-    ``sides`` are the boot-level values of the two arms. The relative variances of both sides are pooled; None when no side has
-    two boots, since one boot says nothing of its own noise.
+    ``sides`` are boot-level values, one list for each configuration that is known; their relative variances are pooled.
+    ``sizes`` are how many boots each compared side has, where that is not all of ``sides``. None when no side has two boots,
+    since one boot says nothing of its own noise.
     """
     freedom = sum(len(side) - 1 for side in sides if len(side) > 1)
     if freedom == 0 or any(not side or not statistics.fmean(side) for side in sides):
         return None
     squares = sum((value / statistics.fmean(side) - 1) ** 2 for side in sides if len(side) > 1 for value in side)
     per_boot = math.sqrt(squares / freedom)
-    return t95(freedom) * per_boot * math.sqrt(sum(1 / len(side) for side in sides))
+    counts = sizes if sizes is not None else [len(side) for side in sides]
+    return t95(freedom) * per_boot * math.sqrt(sum(1 / count for count in counts))
 
 
 def t95(freedom: int) -> float:

@@ -31,7 +31,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "log": ("ledger.cli.log:log", "List receipts in the order in which they were made."),
     "correct": ("ledger.cli.correct:correct", "Supersede, retract or annotate a receipt, without erasing it."),
     "sql": ("ledger.cli.sql:sql", "Run a read-only SQL query over the documented views."),
-    "verify": ("ledger.cli.verify:verify", "Check every digest, schema and link of the ledger."),
+    "verify": ("ledger.cli.verify:verify_command", "Check every digest, schema and link of the ledger."),
     "schema": ("ledger.cli.schema:schema", "Write the JSON Schemas of spec, site and receipt."),
 }
 

@@ -17,7 +17,10 @@ from rich.text import Text
 
 from ledger.core.text import visible
 
-out = Console(soft_wrap=True, highlight=False, markup=False)
+# A pipe has no width; a table in it is not folded to that of a terminal nobody looks at.
+PIPE_WIDTH = 200
+
+out = Console(soft_wrap=True, highlight=False, markup=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
 err = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
 
 

@@ -85,11 +85,8 @@ class DecodeInstrument(Instrument):
     def _plan(self, parameters: Mapping[str, Any], *, model: str, seed: str, tokenize: Tokenize | None) -> LoadPlan:
         here = prompts.load().digest
         if parameters["prompts"] != here:
-            raise UsageError(
-                Problem(
-                    what=f"{self.name}: these prompts are not in this version", value=parameters["prompts"], hint=f"it has {here}"
-                )
-            )
+            what = f"{self.name}: these prompts are not in this version"
+            raise UsageError(Problem(what=what, value=parameters["prompts"], hint=f"it has {here}"))
         return LoadPlan(waves=tuple(_wave(parameters, *at, model=model, seed=seed) for at in _cells(parameters)))
 
     def _reduce(self, parameters: Mapping[str, Any], plan: LoadPlan, transcript: Transcript) -> Reading:
@@ -124,7 +121,7 @@ def _cells(parameters: Mapping[str, Any]) -> list[tuple[int, str]]:
 
 def _allowance(parameters: Mapping[str, Any], category: str) -> int:
     own = prompts.load().prompts[category].tokens
-    return own if parameters["fixed_length"] and "max_tokens" not in parameters else min(own, parameters.get("max_tokens", own))
+    return min(own, int(parameters.get("max_tokens", own)))
 
 
 def _wave(parameters: Mapping[str, Any], level: int, category: str, *, model: str, seed: str) -> Wave:
@@ -229,7 +226,7 @@ def _conditions(replies: Sequence[Reply]) -> dict[str, str]:
     hits = [chat.cache_hit(reply.cached_tokens, reply.prompt_tokens) for reply in replies]
     if not hits:
         return {}
-    return {"prefix_cache": "hit" if True in hits else "unknown" if None in hits else "cold"}
+    return {"prefix_cache": "hit" if True in hits else "unproven" if None in hits else "cold"}
 
 
 def _marks(parameters: Mapping[str, Any], replies: Sequence[Reply]) -> tuple[str, ...]:

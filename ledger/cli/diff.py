@@ -1,0 +1,156 @@
+"""``ledger diff A B``: what differed, what moved, and what the comparison is worth.
+
+What it does: shows the differences by class, the movement of every common metric against the noise band, and the verdict. What
+it does not do: judge by the rule of a spec. Rules kept: exit 0 for the same or a clean comparison, 1 for one that does not
+hold; marks of both sides are printed with the verdict.
+"""
+
+from typing import Any
+
+import click
+from rich.text import Text
+
+from ledger.analysis.compare import Comparability, Comparison, compare
+from ledger.analysis.movement import Direction, Movement, movements
+from ledger.cli.formats import number
+from ledger.cli.screen import show_json, show_line, show_remark, show_table
+from ledger.cli.state import State, json_option, pass_state
+from ledger.core.digest import short
+from ledger.core.errors import ExitCode
+from ledger.core.text import one_line
+from ledger.core.words import FieldClass
+from ledger.query.index import open_index
+from ledger.query.names import resolve
+from ledger.query.sides import SideOf, noise, side
+from ledger.store.ledger import Ledger
+
+STYLES = {Direction.BETTER: "green", Direction.WORSE: "red", Direction.MOVED: "yellow"}
+HOLDS = (Comparability.SAME, Comparability.CLEAN)
+
+
+@click.command()
+@click.argument("left", metavar="A")
+@click.argument("right", metavar="B")
+@click.option("--all", "show_all", is_flag=True, help="Show every metric and every provenance field.")
+@json_option
+@pass_state
+def diff(state: State, left: str, right: str, show_all: bool, as_json: bool) -> int:
+    """Say what differed between A and B, and what moved.
+
+    A and B are boots or trials: a digest's first digits, ARM, ARM/MEASURE or SPEC:ARM; `~1` is the one before.
+    Exit code 0 when the comparison is clean (or both are the same), 1 when it is not.
+    """
+    ledger = Ledger.find(state.directory)
+    with open_index(ledger) as connection:
+        ours, theirs = (side(connection, resolve(connection, name)) for name in (left, right))
+        bands = (
+            noise(connection, [ours.fingerprint, theirs.fingerprint], ours.evidence) if ours.evidence == theirs.evidence else {}
+        )
+    found = compare(ours.factors, theirs.factors, refusals=refusals(ours, theirs))
+    moved = movements(ours.samples, theirs.samples, bands)
+    if as_json:
+        show_json(as_data(ours, theirs, found, moved))
+    else:
+        _show(ours, theirs, found, moved, show_all)
+    return ExitCode.YES if found.verdict in HOLDS else ExitCode.NO
+
+
+def refusals(left: SideOf, right: SideOf) -> list[str]:
+    """What forbids the comparison outright, whatever the factors say."""
+    said = []
+    if left.evidence != right.evidence:
+        said.append(f"the evidence differs: {left.evidence} and {right.evidence}")
+    for measure in sorted(set(left.definitions) & set(right.definitions)):
+        if left.definitions[measure] != right.definitions[measure]:
+            said.append(f"{measure} was measured as {left.definitions[measure]} and as {right.definitions[measure]}")
+    return said
+
+
+def marks(item: SideOf) -> list[str]:
+    """What must be said of a side beside its figures."""
+    said = [item.evidence]
+    if item.agreement != "agrees":
+        said.append(f"config {item.agreement}")
+    return said + ([f"{item.struck}: struck"] if item.struck else [])
+
+
+def _show(left: SideOf, right: SideOf, found: Comparison, moved: list[Movement], show_all: bool) -> None:
+    for name, item in (("A", left), ("B", right)):
+        show_line(f"{name}  {item.label}  {item.kind} {short(item.digest)}  [{', '.join(marks(item))}]", "bold")
+    for kind in FieldClass:
+        listed = found.of(kind)
+        if kind is FieldClass.PROVENANCE and not show_all:
+            if listed:
+                show_remark(f"{len(listed)} provenance fields differ too; --all shows them")
+            continue
+        rows = [[change.key, _shown(change.left), _shown(change.right)] for change in listed]
+        if rows:
+            show_table([kind.value, "A", "B"], rows)
+    kept = [item for item in moved if show_all or "/" not in item.metric]
+    if kept:
+        show_table(
+            ["metric", "A", "B", "change", "noise band", "n", ""], [_row(item) for item in kept], right=["A", "B", "change"]
+        )
+    if len(kept) < len(moved):
+        show_remark(f"{len(moved) - len(kept)} more metrics, by part; --all shows them")
+    if not moved:
+        show_remark("no metric is on both sides")
+    style = "green" if found.verdict in HOLDS else "yellow"
+    show_line(f"{found.verdict}: {found.reason}", style)
+
+
+def _row(item: Movement) -> list[str | Text]:
+    band = f"±{item.band:.1%}" if item.band is not None else "unknown"
+    change = f"{item.change:+.1%}" if item.change is not None else "–"
+    return [
+        item.metric,
+        f"{number(item.left)} {item.unit}",
+        f"{number(item.right)} {item.unit}",
+        change,
+        band,
+        f"{item.n_left} and {item.n_right} boots",
+        Text(item.direction.value, style=STYLES.get(item.direction, "")),
+    ]
+
+
+def _shown(value: str | None) -> str:
+    return "(none)" if value is None else one_line(value, 60)
+
+
+def as_data(left: SideOf, right: SideOf, found: Comparison, moved: list[Movement]) -> dict[str, Any]:
+    """The diff as plain data, for ``--json``."""
+    return {
+        "a": _side_data(left),
+        "b": _side_data(right),
+        "verdict": found.verdict,
+        "reason": found.reason,
+        "differences": {
+            kind.value: [{"key": change.key, "a": change.left, "b": change.right} for change in found.of(kind)]
+            for kind in FieldClass
+        },
+        "metrics": [
+            {
+                "metric": item.metric,
+                "unit": item.unit,
+                "a": item.left,
+                "b": item.right,
+                "change": item.change,
+                "noise_band": item.band,
+                "n_a": item.n_left,
+                "n_b": item.n_right,
+                "direction": item.direction,
+            }
+            for item in moved
+        ],
+    }
+
+
+def _side_data(item: SideOf) -> dict[str, Any]:
+    return {
+        "receipt": item.digest,
+        "kind": item.kind,
+        "boot": item.boot,
+        "label": item.label,
+        "fingerprint": item.fingerprint,
+        "marks": marks(item),
+    }

@@ -1,0 +1,111 @@
+"""The two sides of a diff, from the index.
+
+What it does: finds what is compared (a boot, a trial, or a whole arm), its factors and its boot-level figures, and the noise of
+its fingerprint over all boots that the ledger holds. What it does not do: compare (``analysis``). Rules kept: figures that a
+prefix cache answered never stand beside cold ones; what is struck is no part of a noise band.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import duckdb
+from attrs import field, frozen
+
+from ledger.analysis.movement import Sample
+from ledger.core.errors import NotFoundError, Problem
+from ledger.core.words import Better
+from ledger.receipt.model import Factors
+
+
+@frozen(kw_only=True)
+class SideOf:
+    """One side: the receipt that was named, its boot, how to call it, its factors, figures and marks."""
+
+    digest: str
+    kind: str
+    boot: str
+    label: str
+    evidence: str
+    fingerprint: str
+    agreement: str
+    struck: str | None
+    factors: Factors
+    samples: Mapping[str, Sample]
+    definitions: Mapping[str, str] = field(factory=dict)
+
+
+def side(connection: duckdb.DuckDBPyConnection, digest: str) -> SideOf:
+    """The side that a boot's or trial's digest means.
+
+    Raises:
+        NotFoundError: another kind of receipt, which has no configuration to compare.
+    """
+    row = connection.execute(
+        "SELECT r.kind, r.spec, r.arm, r.evidence, coalesce(t.boot, r.digest), t.measure, s.action FROM receipt r "
+        "LEFT JOIN trial t USING (id) LEFT JOIN struck s ON s.digest = r.digest WHERE r.digest = ?",
+        [digest],
+    ).fetchone()
+    if row is None or row[0] not in ("boot", "trial"):
+        what = f"a {row[0]} has no configuration to compare" if row else "no such receipt"
+        raise NotFoundError(Problem(what=what, value=digest, hint="name a boot or a trial: ledger log"))
+    kind, spec, arm, evidence, boot, measure, struck = row
+    about = connection.execute("SELECT fingerprint, agreement, id FROM boot WHERE digest = ?", [boot]).fetchone()
+    if about is None:
+        raise NotFoundError(Problem(what="the boot of this trial is not in the ledger", value=str(boot), hint="ledger verify"))
+    trial = digest if kind == "trial" else None
+    return SideOf(
+        digest=digest,
+        kind=kind,
+        boot=boot,
+        label=f"{spec}:{arm}" + (f"/{measure}" if measure else ""),
+        evidence=evidence,
+        fingerprint=about[0],
+        agreement=about[1],
+        struck=struck,
+        factors=_factors(connection, about[2]),
+        samples=_samples(connection, boot, trial),
+        definitions=_definitions(connection, boot, trial),
+    )
+
+
+def noise(connection: duckdb.DuckDBPyConnection, fingerprints: Sequence[str], evidence: str) -> dict[str, list[list[float]]]:
+    """By metric, the boot-level values of each fingerprint over every boot that counts."""
+    found: dict[str, list[list[float]]] = {}
+    for fingerprint in fingerprints:
+        rows = connection.execute(
+            "SELECT metric, list(value) FROM (SELECT metric, boot, median(value) AS value FROM metrics JOIN boot b ON b.digest = "
+            "metrics.boot WHERE b.fingerprint = ? AND metrics.evidence = ? AND struck_by IS NULL AND value IS NOT NULL "
+            "AND coalesce(prefix_cache, '') <> 'hit' GROUP BY metric, boot) GROUP BY metric",
+            [fingerprint, evidence],
+        ).fetchall()
+        for metric, values in rows:
+            found.setdefault(str(metric), []).append([float(value) for value in values])
+    return found
+
+
+def _factors(connection: duckdb.DuckDBPyConnection, boot: int) -> Factors:
+    rows = connection.execute("SELECT class, key, value FROM factor WHERE boot = ?", [boot]).fetchall()
+    split: dict[str, dict[str, str]] = {"identity": {}, "context": {}, "provenance": {}}
+    for kind, key, value in rows:
+        split.setdefault(str(kind), {})[str(key)] = str(value)
+    return Factors(identity=split["identity"], context=split["context"], provenance=split["provenance"])
+
+
+def _samples(connection: duckdb.DuckDBPyConnection, boot: str, trial: str | None) -> dict[str, Sample]:
+    rows = connection.execute(
+        "SELECT metric, any_value(unit), any_value(better), median(value) FROM metrics WHERE boot = ? "
+        "AND (? IS NULL OR digest = ?) AND value IS NOT NULL AND coalesce(prefix_cache, '') <> 'hit' GROUP BY metric",
+        [boot, trial, trial],
+    ).fetchall()
+    return {
+        str(metric): Sample(unit=str(unit or ""), better=Better(str(better)), values=(float(value),))
+        for metric, unit, better, value in rows
+    }
+
+
+def _definitions(connection: duckdb.DuckDBPyConnection, boot: str, trial: str | None) -> dict[str, str]:
+    rows = connection.execute(
+        "SELECT measure, any_value(instrument || ' v' || instrument_version) FROM trials WHERE boot = ? "
+        "AND (? IS NULL OR digest = ?) GROUP BY measure",
+        [boot, trial, trial],
+    ).fetchall()
+    return {str(measure): str(definition) for measure, definition in rows}
