@@ -46,7 +46,7 @@ def test_b80_prompts_are_counted_without_a_request() -> None:
 
     def count(messages: Sequence[object]) -> int:
         seen.append(len(messages))
-        return words_and_template(messages)  # type: ignore[arg-type]
+        return words_and_template(messages)
 
     filler.fit(300, seed="s", tokenize=count)
     assert 0 < len(seen) < 30
@@ -122,6 +122,6 @@ def test_a_failed_repeat_fails_alone_and_is_told() -> None:
 
 def test_a_decode_trial_says_whether_its_prompts_were_seen() -> None:
     parameters = {"levels": [1], "categories": ["math"]}
-    for cached, state in ((0, "cold"), (30, "hit"), (None, "unknown")):
+    for cached, state in ((0, "cold"), (30, "hit"), (None, "unproven")):
         got = record((100, text("a")), (200, text("b")), (201, end(2, 40, cached=cached)))
         assert reduced("openai/decode", parameters, lambda _, got=got: got).conditions == {"prefix_cache": state}

@@ -5,6 +5,7 @@ import time
 import pytest
 
 from ledger.instruments.base import StreamRecord
+from ledger.instruments.delta import Usage, read
 from ledger.instruments.http import HttpClient
 from tests.bugs.conftest import Ask, asked, plan_of
 from tests.instruments.byte_server import HANG, RESET, ByteServer, head
@@ -131,6 +132,8 @@ def test_b33_a_slow_prefill_is_waited_for_and_silence_is_not() -> None:
         (late,) = HttpClient(server.url).execute(plan_of(asked(), deadline_s=0.3)).records
     assert waited.error is None
     assert silent.error == "idle timeout after 0.3 s"
+    assert late.end_ns is not None
+    assert late.end_ns < 9_000_000_000
     assert late.error == "deadline: 0.3 s"
     assert reply((1, text("a")), error=late.error).outcome == "deadline"
 
@@ -197,6 +200,12 @@ def test_an_event_that_is_no_json_object_fails(value: bytes) -> None:
 def test_odd_shapes_are_as_good_as_nothing(odd: dict[str, object]) -> None:
     got = reply((1, data(odd)), (2, text("a") + end(1)))
     assert (got.outcome, got.t_first_output) == ("ok", 2_000_000)
+
+
+@pytest.mark.parametrize("count", [-1, True, 1.0, "3", None])
+def test_a_count_that_is_no_count_is_none(count: object) -> None:
+    said = read({"usage": {"prompt_tokens": count, "completion_tokens": 1}, "timings": {"cache_n": count}})
+    assert (said.usage, said.cached_tokens) == (Usage(completion_tokens=1), None)
 
 
 def test_a_good_stream_is_good() -> None:

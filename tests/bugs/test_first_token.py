@@ -142,10 +142,10 @@ def test_b55_b57_b58_prompts_have_the_asked_length_by_the_servers_count(length: 
     """Words of two and three tokens too; the count is of all messages with their template."""
 
     def count(messages: object) -> int:
-        words = [word for message in messages for word in message["content"].split()]  # type: ignore[attr-defined]
+        words = [word for message in messages for word in message["content"].split()]
         return 12 + sum(1 if len(word) < 3 or not word.isalpha() else tokens_a_word for word in words)
 
-    assert count(filler.fit(length, seed="s", tokenize=count)) == length  # type: ignore[arg-type]
+    assert count(filler.fit(length, seed="s", tokenize=count)) == length
 
 
 def test_b55_a_prompt_of_another_length_gives_no_figure() -> None:

@@ -160,6 +160,10 @@ def test_b21_a_burst_after_a_wait_is_called_buffered() -> None:
     assert (burst.ok, burst.buffered, steady.buffered) == (True, True, False)
 
 
+def test_b21_much_text_at_once_without_a_wait_is_not_buffered() -> None:
+    assert not reply((500, text("a")), (510, text("b") * 20 + end(21))).buffered
+
+
 def test_events_after_done_are_not_read() -> None:
     assert reply((1, text("a") + end(1) + text("b"))).completion_tokens == 1
     assert len(reply((1, text("a") + end(1) + text("b"))).chunks) == 1

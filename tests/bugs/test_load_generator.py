@@ -48,16 +48,11 @@ def test_b88_b94_as_many_are_in_flight_as_were_asked(streams: int) -> None:
 
 
 def test_b92_b93_headers_and_body_are_one_write_and_nagle_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    options: list[tuple[int, ...]] = []
-    written: list[int] = []
+    written: list[tuple[bytes, int, int]] = []
 
     class Watched(socket.socket):
-        def setsockopt(self, *args: int) -> None:  # type: ignore[override]
-            options.append(args)
-            super().setsockopt(*args)
-
-        def sendall(self, data: bytes, flags: int = 0) -> None:  # type: ignore[override]
-            written.append(len(data))
+        def sendall(self, data: bytes, flags: int = 0) -> None:
+            written.append((data[:4], len(data), self.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)))
             super().sendall(data, flags)
 
     big = Request(id="big", body={"messages": [{"role": "user", "content": "x" * 400_000}]}, max_tokens=1)
@@ -65,9 +60,8 @@ def test_b92_b93_headers_and_body_are_one_write_and_nagle_is_off(monkeypatch: py
         monkeypatch.setattr("ledger.instruments.address.socket.socket", Watched)
         HttpClient(server.url).execute(plan_of(big))
         monkeypatch.undo()
-    assert [size for size in written if size > 400_000] == written[:1]
-    assert len(server.got[0].body) > 400_000
-    assert (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1) in options
+    sent = [(size, no_delay) for start, size, no_delay in written if start == b"POST" or size > 10_000]
+    assert sent == [(len(server.got[0].head) + 4 + len(server.got[0].body), 1)]
 
 
 def test_b96_proxy_variables_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,11 +182,13 @@ def test_a_wave_waits_for_the_one_before() -> None:
     assert ends["w0"] < starts["w1"] < ends["w1"] < starts["w2"]
 
 
-def test_offsets_from_the_barrier_are_kept() -> None:
+def test_offsets_from_the_barrier_are_kept_and_the_spread_leaves_them_out() -> None:
     late = Request(id="late", body={}, max_tokens=1, start_after_s=0.2)
     with ByteServer(lambda _: [head(), text("a"), end(1)]) as server:
-        first, second = HttpClient(server.url).execute(plan_of(asked(name="now"), late)).records
+        transcript = HttpClient(server.url).execute(plan_of(asked(name="now"), late))
+    first, second = transcript.records
     assert second.t0_ns - first.t0_ns > 150_000_000
+    assert transcript.start_spread_ms == pytest.approx(abs(second.t0_ns - first.t0_ns - 200_000_000) / 1e6)
 
 
 def test_a_stream_that_cannot_connect_holds_nobody_back() -> None:

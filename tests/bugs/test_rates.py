@@ -61,6 +61,7 @@ def test_b66_b69_a_window_that_is_too_short_has_no_rate(number: int) -> None:
     assert isinstance(rates.decode_tok_s(burst), Missing)
     assert isinstance(rates.tpot_ms(burst), Missing)
     assert isinstance(rates.steady_tok_s([burst, burst]), Missing)
+    assert isinstance(rates.aggregate_tok_s([reply((1, text("a")), (2, text("b") + end(2)))]), Missing)
 
 
 @pytest.mark.parametrize("number", [67, 76])

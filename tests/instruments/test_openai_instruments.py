@@ -103,7 +103,7 @@ def test_figures_of_prefill() -> None:
         return record((1000 * 500 / rate, text("a")), (1000 * 500 / rate, end(1, 500, cached=0)))
 
     rates = {"prefill@500/1": 200.0, "prefill@500/2": 220.0, "prefill@500/3": 210.0}
-    figure = reduced("openai/prefill", {"lengths": [500]}, lambda sent: at(rates[sent.id])).figures["prefill@500"]  # type: ignore[arg-type,return-value]
+    figure = reduced("openai/prefill", {"lengths": [500]}, lambda sent: at(rates[sent.id])).figures["prefill@500"]
     assert (round(figure.value or 0), round(figure.low or 0), round(figure.high or 0)) == (210, 200, 220)
     assert (figure.n, figure.statistic, figure.values) == (3, "median", pytest.approx((200, 220, 210)))
 
