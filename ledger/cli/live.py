@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.text import Text
 
 from ledger.cli.screen import err
-from ledger.core.metrics import sort_key
+from ledger.core.metrics import describe, sort_key
 from ledger.core.text import one_line, visible
 from ledger.core.words import Outcome, Verdict
 from ledger.receipt.model import Figure
@@ -22,6 +22,8 @@ from ledger.run.watch import BootEnded, BootStarted, Decided, Event, Phase, Sess
 
 Now = Callable[[], float]
 STYLES = {Verdict.KEEP: "green", Verdict.REVERT: "red", Verdict.INCONCLUSIVE: "yellow", Verdict.BLOCKED: "magenta"}
+
+HEADLINES = ("C", "prefill")
 
 
 class LiveView:
@@ -120,8 +122,10 @@ class LiveView:
 
 
 def headline(figures: Mapping[str, Figure]) -> str:
-    """The figures without their parts, in order, with units."""
-    return ", ".join(f"{name} {value_of(figures[name])}" for name in sorted(figures, key=sort_key) if "/" not in name)
+    """The figures that people look for first (``C<n>``, ``prefill@<tokens>``), or all without their parts where there are none."""
+    whole = sorted((name for name in figures if "/" not in name), key=sort_key)
+    first = [name for name in whole if (family := describe(name).family) is not None and family.name in HEADLINES]
+    return ", ".join(f"{name} {value_of(figures[name])}" for name in first or whole)
 
 
 def value_of(figure: Figure) -> str:
