@@ -122,7 +122,7 @@ class LiveView:
 
 
 def headline(figures: Mapping[str, Figure]) -> str:
-    """The figures that people look for first (``C<n>``, ``prefill@<tokens>``), or all without their parts where there are none."""
+    """The figures that people look for first (``C<n>``, ``prefill@<n>``), or all but the parts where there are none."""
     whole = sorted((name for name in figures if "/" not in name), key=sort_key)
     first = [name for name in whole if (family := describe(name).family) is not None and family.name in HEADLINES]
     return ", ".join(f"{name} {value_of(figures[name])}" for name in first or whole)

@@ -25,8 +25,8 @@ LEFT JOIN correction c USING (id) LEFT JOIN trial t USING (id) LEFT JOIN struck 
 """
 ATTEMPTS = """
 SELECT r.digest, strftime(r.time, '%Y-%m-%d %H:%M:%S') AS time, r.session, coalesce(r.spec, '') AS spec,
-       coalesce(r.arm, '') AS arm, a.number, a.position || ' of ' || a.planned AS position, coalesce(b.outcome, 'no boot receipt') AS outcome,
-       coalesce(b.reason, '') AS reason
+       coalesce(r.arm, '') AS arm, a.number, a.position || ' of ' || a.planned AS position,
+       coalesce(b.outcome, 'no boot receipt') AS outcome, coalesce(b.reason, '') AS reason
 FROM receipt r JOIN attempt a USING (id) LEFT JOIN boot b ON b.attempt = r.digest
 """
 

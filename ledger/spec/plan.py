@@ -186,15 +186,8 @@ def _requested(declared: Lane, chain: Sequence[Arm], stand_in: StandIn | None, s
 
 
 def plain(record: Any) -> dict[str, Any]:
-    """An attrs record as tables, lists, text and numbers; what is absent or empty is left out."""
-    table: dict[str, Any] = _pruned(attrs.asdict(record))
-    return table
-
-
-def _pruned(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _pruned(item) for name, item in value.items() if item is not None and item != {} and item != []}
-    return [_pruned(item) for item in value] if isinstance(value, list | tuple) else value
+    """An attrs record as tables, lists, text and numbers; fields that are absent or empty are left out."""
+    return attrs.asdict(record, filter=lambda _, value: value not in (None, "", (), {}))
 
 
 def _joint_problems(spec: Loaded[Spec], site: Loaded[Site], only: Collection[str]) -> Collected:

@@ -23,9 +23,11 @@ from ledger.receipt.model import Figure
 
 MAX_LEVEL = 512
 MAX_TOKENS = 65_536
-# Starts further apart than this are marked; when that is also more than this share of the batch, it has no figure.
+# Starts further apart than this are marked; when that is also more than this share of the batch, it has no figure. The wall of
+# a batch counts from its first start, so the share bounds what the spread can take off an aggregate; a busy client on a small
+# machine wakes threads tens of ms apart, which is worth a mark and not worth losing the figure.
 SPREAD_MS = 5.0
-SPREAD_SHARE = 0.02
+SPREAD_SHARE = 0.10
 LAG_SHARE = 0.02
 PACKED = 1.25
 _PROMPT_TOKENS = 48
