@@ -92,3 +92,16 @@ class Better(StrEnum):
     HIGHER = "higher"
     LOWER = "lower"
     NEITHER = "neither"
+
+
+VOCABULARIES: tuple[type[StrEnum], ...] = (
+    Kind,
+    Evidence,
+    Role,
+    FieldClass,
+    Outcome,
+    Holds,
+    Verdict,
+    CorrectionKind,
+    Better,
+)

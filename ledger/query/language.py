@@ -161,7 +161,9 @@ class _Reader:
                 self._by += tuple(self._dimension(word) for word in words)
             case "across":
                 if self._across is not None:
-                    raise wrong(self._text, words[0], "a second 'across'")
+                    raise wrong(
+                        self._text, words[0], "a second 'across'", hint="one dimension goes across; list the others behind 'by'"
+                    )
                 self._across = self._dimension(words[0])
             case "filter":
                 self._filter(words[0])

@@ -8,6 +8,7 @@ A receipt's body stands beside its envelope under the name of its kind: ``{"kind
 """
 
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from typing import Any, TypeVar
 
 import attrs
@@ -18,6 +19,7 @@ from cattrs.v import transform_error
 from ledger.core import canonical, digest
 from ledger.core.digest import Descriptor
 from ledger.core.errors import LedgerError, shorten
+from ledger.core.words import VOCABULARIES
 from ledger.receipt.model import BODIES, FORMAT, Body, Chain, Foreign, Receipt, Record, Tool
 from ledger.receipt.upcast import upcast
 
@@ -33,10 +35,24 @@ def _converter() -> cattrs.Converter:
     converter.register_structure_hook(float, _number)
     converter.register_structure_hook(int, _integer)
     converter.register_structure_hook(str, _text)
+    # One by one: a vocabulary is text too, and the hook for text would let any text pass for one of its words.
+    for words in VOCABULARIES:
+        converter.register_structure_hook(words, _word)
+    converter.register_unstructure_hook_factory(_is_word, lambda _: str)
     converter.register_unstructure_hook(float, _plain_number)
     converter.register_structure_hook_factory(_is_record, lambda cls: _structure_record(converter, cls))
     converter.register_unstructure_hook_factory(_is_record, lambda cls: _unstructure_record(converter, cls))
     return converter
+
+
+def _is_word(cls: Any) -> bool:
+    return isinstance(cls, type) and issubclass(cls, StrEnum)
+
+
+def _word(value: Any, cls: type[StrEnum]) -> StrEnum:
+    if value not in list(cls):
+        raise ValueError(f"expected one of {', '.join(cls)}, got {shorten(value)}")
+    return cls(value)
 
 
 def _is_record(cls: Any) -> bool:

@@ -1,0 +1,90 @@
+"""A small OpenAI-style server with chosen faults, for sessions that need no real engine.
+
+What it does: streams as many words as were asked for, with usage, over real sockets, and fails as it is told. What it does not
+do: know a model. Rule kept: the standard library alone, so that it starts at once.
+
+usage: small_server.py --port PORT [--mode MODE] [--after N] [--delay SECONDS]
+modes: ok, never (listens and answers 503), exits (at once, status 3), dies (on request N), errors (500 from request N),
+hangs (in the stream of request N), drops (the environment variable KEPT, by starting itself again without it)
+"""
+
+import argparse
+import json
+import os
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    options: argparse.Namespace
+    seen = 0
+    lock = threading.Lock()
+
+    def log_message(self, format: str, *args: object) -> None:
+        print(format % args, flush=True)
+
+    def do_GET(self) -> None:
+        self.send_error(404)
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with Handler.lock:
+            Handler.seen += 1
+            number = Handler.seen
+        mode = self.options.mode if number >= self.options.after else "ok"
+        if mode == "never":
+            self.send_error(503, "loading")
+        elif mode == "errors":
+            self.send_error(500, "out of memory")
+        elif mode == "dies":
+            print("CUDA error: out of memory", flush=True)
+            os._exit(9)
+        else:
+            self.stream(body, hang=mode == "hangs")
+
+    def stream(self, body: dict, *, hang: bool) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        tokens = int(body["max_tokens"])
+        for _ in range(tokens):
+            time.sleep(self.options.delay)
+            self.event({"choices": [{"index": 0, "delta": {"content": " word"}}]})
+            if hang:
+                time.sleep(600)
+        self.event({"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]})
+        prompt = sum(len(message["content"].split()) for message in body["messages"])
+        usage = {"prompt_tokens": prompt, "completion_tokens": tokens, "prompt_tokens_details": {"cached_tokens": 0}}
+        self.event({"choices": [], "usage": usage})
+        self.wfile.write(b"data: [DONE]\n\n")
+        self.close_connection = True
+
+    def event(self, value: dict) -> None:
+        self.wfile.write(b"data: " + json.dumps(value).encode() + b"\n\n")
+        self.wfile.flush()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--mode", default="ok")
+    parser.add_argument("--after", type=int, default=0)
+    parser.add_argument("--delay", type=float, default=0.01)
+    parser.add_argument("--tag", default="")
+    options = parser.parse_args()
+    if options.mode == "exits":
+        print("cannot load the model: no such file", flush=True)
+        sys.exit(3)
+    if options.mode == "drops" and "KEPT" in os.environ:
+        kept = {name: value for name, value in os.environ.items() if name != "KEPT"}
+        os.execve(sys.executable, [sys.executable, *sys.argv], kept)
+    Handler.options = options
+    ThreadingHTTPServer(("127.0.0.1", options.port), Handler).serve_forever()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,286 @@
+"""Sessions on real processes and sockets: what is recorded when all goes well, and when each thing goes wrong."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from ledger.cli.main import run
+from ledger.core.words import Holds, Outcome, Verdict
+from ledger.instruments import registry
+from ledger.instruments.transcript import decode as decode_transcript
+from ledger.receipt.model import Attempt, Boot, Decision, Gate, Receipt, Trial
+from ledger.store.ledger import Ledger
+from ledger.store.verify import Checked, verify
+from tests.builder import git
+from tests.run.conftest import MakeSpec
+
+FASTER = """
+[[arms]]
+id = "faster"
+base = "base"
+change = { args = ["--delay", "0.008"] }
+"""
+RULE = """
+[rule]
+metrics = ["C1", "C2"]
+"""
+NO_FAILURES = """
+[[gates]]
+id = "no-failures"
+text = "no request failed"
+when = "after"
+reads = "requests.failed"
+op = "=="
+value = "0"
+"""
+
+
+def ledger_run(ledger: Ledger, spec: Path, *more: str) -> int:
+    return run(["-C", str(ledger.root), "run", spec.name, *more])
+
+
+def receipts(ledger: Ledger) -> list[Receipt]:
+    found = [ledger.read(stored.digest) for stored in ledger.walk()]
+    return sorted(found, key=lambda receipt: (receipt.session, receipt.chain.n))
+
+
+def boots(ledger: Ledger) -> list[Boot]:
+    return [receipt.body for receipt in receipts(ledger) if isinstance(receipt.body, Boot)]
+
+
+def trials(ledger: Ledger) -> list[Trial]:
+    return [receipt.body for receipt in receipts(ledger) if isinstance(receipt.body, Trial)]
+
+
+def gates(ledger: Ledger) -> dict[str, Gate]:
+    return {receipt.body.gate: receipt.body for receipt in receipts(ledger) if isinstance(receipt.body, Gate)}
+
+
+def servers(ledger: Ledger) -> list[int]:
+    """The live small servers of this ledger's session, by the tag in their command line."""
+    tag = ledger.root.parent.name.encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and b"small_server.py" in (line := (entry / "cmdline").read_bytes()) and tag in line:
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def assert_sound(ledger: Ledger) -> None:
+    assert list(verify(ledger, Checked())) == []
+    assert servers(ledger) == []
+    assert not list(ledger.receipts.rglob("*.tmp"))
+
+
+def test_every_outcome_is_a_committed_receipt_and_a_second_run_changes_none(ledger: Ledger, make_spec: MakeSpec) -> None:
+    spec = make_spec(arms=FASTER, more=RULE + NO_FAILURES)
+    git(ledger.root, "add", "-A")
+    git(ledger.root, "commit", "-qm", "spec")
+    assert ledger_run(ledger, spec) == 0
+    kinds = Counter(receipt.kind for receipt in receipts(ledger))
+    assert kinds == {"attempt": 2, "boot": 2, "trial": 2, "gate": 4, "decision": 1}
+    assert git(ledger.root, "status", "--porcelain") == ""
+    before = {stored.path: stored.path.read_bytes() for stored in ledger.walk()}
+    assert ledger_run(ledger, spec) == 0
+    assert {path: path.read_bytes() for path in before} == before
+    assert len(list(ledger.walk())) == 2 * len(before)
+    assert git(ledger.root, "status", "--porcelain") == ""
+    assert_sound(ledger)
+
+
+def test_a_boot_holds_what_was_asked_rendered_and_seen(ledger: Ledger, make_spec: MakeSpec) -> None:
+    ledger_run(ledger, make_spec(env='KEPT = "1", HF_TOKEN = "hunter2"'))
+    (boot,) = boots(ledger)
+    assert boot.agreement.state == "agrees"
+    assert boot.requested["lane"]["engine"] == "small"
+    (rank,) = boot.resolved
+    assert rank.argv[0].endswith("/bin/python")
+    assert "${port}" not in " ".join(rank.argv)
+    assert boot.observed["ranks"][0]["argv"] == list(rank.argv)
+    assert boot.factors.identity["env.KEPT"] == "1"
+    assert "hunter2" not in "".join(stored.path.read_text() for stored in ledger.walk() if "HF_TOKEN" in stored.path.read_text())
+
+
+def test_figures_can_be_made_again_from_the_blob_alone(ledger: Ledger, make_spec: MakeSpec) -> None:
+    ledger_run(ledger, make_spec())
+    (trial,) = trials(ledger)
+    session = next(receipt.session for receipt in receipts(ledger))
+    plan, transcript = decode_transcript(ledger.read_blob(session, trial.samples[0]))
+    again = registry.get(trial.instrument.name).reduce(trial.instrument.parameters, plan, transcript)
+    assert dict(again.figures) == dict(trial.figures)
+    assert trial.requests.ok == trial.requests.launched == 6
+
+
+def test_an_override_that_the_launcher_drops_is_told(ledger: Ledger, make_spec: MakeSpec) -> None:
+    ledger_run(ledger, make_spec(server="--mode drops", env='KEPT = "1"'))
+    (boot,) = boots(ledger)
+    assert boot.agreement.state == "differs"
+    assert [item.field for item in boot.agreement.differences] == ["rank 0 env.KEPT"]
+
+
+@pytest.mark.parametrize(
+    ("server", "ready", "outcome", "words"),
+    [
+        ("--mode exits", "10 s", Outcome.FAILED, "ended with status 3"),
+        ("--mode never", "1 s", Outcome.TIMEOUT, "not ready within 1 s"),
+        ("--mode dies", "10 s", Outcome.FAILED, "ended with status 9"),
+    ],
+)
+def test_a_boot_that_fails_is_a_receipt_and_the_next_arm_goes_on(
+    ledger: Ledger, make_spec: MakeSpec, server: str, ready: str, outcome: Outcome, words: str
+) -> None:
+    good = """
+    [[arms]]
+    id = "good"
+    base = "base"
+    change = { args = ["--mode", "ok"] }
+    """
+    assert ledger_run(ledger, make_spec(server=server, arms=good, ready=ready, more=RULE)) == 1
+    bad, fine = boots(ledger)
+    assert (bad.outcome, fine.outcome) == (outcome, Outcome.READY)
+    assert words in (bad.reason or "")
+    assert bad.log_tail
+    decision = next(receipt.body for receipt in receipts(ledger) if isinstance(receipt.body, Decision))
+    assert decision.verdict is Verdict.BLOCKED
+    assert_sound(ledger)
+
+
+def test_a_server_that_dies_in_a_trial_fails_its_requests_and_a_gate(ledger: Ledger, make_spec: MakeSpec) -> None:
+    assert ledger_run(ledger, make_spec(server="--mode dies --after 5", more=NO_FAILURES)) == 1
+    (trial,) = trials(ledger)
+    assert trial.requests.failed > 0
+    assert trial.requests.ok + trial.requests.failed == trial.requests.launched
+    assert trial.figures["C2"].value is None
+    assert trial.figures["C2"].absent
+    assert gates(ledger)["server-alive"].holds is Holds.FAIL
+    assert gates(ledger)["no-failures"].holds is Holds.FAIL
+    assert_sound(ledger)
+
+
+def test_a_server_that_answers_500_gives_counted_failures_and_no_figure(ledger: Ledger, make_spec: MakeSpec) -> None:
+    assert ledger_run(ledger, make_spec(server="--mode errors --after 3", more=NO_FAILURES)) == 1
+    (trial,) = trials(ledger)
+    assert trial.requests.failed == 6
+    assert list(trial.requests.reasons) == ["http 500"]
+    assert all(figure.value is None for figure in trial.figures.values())
+    assert gates(ledger)["server-alive"].holds is Holds.PASS
+
+
+def test_a_gate_that_fails_before_a_boot_refuses_it(ledger: Ledger, make_spec: MakeSpec) -> None:
+    memory = '[[gates]]\nid = "memory"\ntext = "room"\nreads = "host.MemAvailable"\nop = ">="\nvalue = "900 TiB"\n'
+    assert ledger_run(ledger, make_spec(more=memory)) == 1
+    (boot,) = boots(ledger)
+    assert boot.outcome is Outcome.REFUSED
+    assert "room" in (boot.reason or "")
+    gate = gates(ledger)["memory"]
+    assert gate.holds is Holds.FAIL
+    assert b"MemAvailable" in ledger.read_blob(receipts(ledger)[0].session, gate.evidence[0])
+
+
+def test_a_pin_that_fails_boots_and_records_nothing(
+    ledger: Ledger, make_spec: MakeSpec, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = make_spec(more='[lanes.L.packages]\nattrs = "0.0.1"\n')
+    assert ledger_run(ledger, spec) == 6
+    assert "attrs is at another version, expected 0.0.1" in capsys.readouterr().err
+    assert list(ledger.walk()) == []
+
+
+def test_only_narrows_the_run_to_some_arms(ledger: Ledger, make_spec: MakeSpec) -> None:
+    assert ledger_run(ledger, make_spec(arms=FASTER), "--only", "faster") == 0
+    assert [boot.subject.arm for boot in boots(ledger)] == ["faster"]
+
+
+def test_a_wrong_parameter_is_told_before_anything_boots(
+    ledger: Ledger, make_spec: MakeSpec, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ledger_run(ledger, make_spec(levels='["one"]')) == 2
+    assert "measures.decode" in capsys.readouterr().err
+    assert list(ledger.walk()) == []
+
+
+def start(ledger: Ledger, spec: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "ledger", "-C", str(ledger.root), "run", spec.name]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def gone(ledger: Ledger) -> bool:
+    limit = time.monotonic() + 20
+    while servers(ledger) and time.monotonic() < limit:
+        time.sleep(0.02)
+    return not servers(ledger)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_kill_at_any_moment_leaves_no_server_and_no_half_receipt(ledger: Ledger, make_spec: MakeSpec, seed: int) -> None:
+    spec = make_spec(arms=FASTER, server="--delay 0.02")
+    process = start(ledger, spec)
+    time.sleep(random.Random(seed).uniform(0.2, 3.0))
+    process.kill()
+    process.wait()
+    assert gone(ledger)
+    left = {stored.digest for stored in ledger.walk()}
+    assert_sound(ledger)
+    assert ledger_run(ledger, spec) == 0
+    assert left < {stored.digest for stored in ledger.walk()}
+    assert git(ledger.root, "status", "--porcelain", "receipts") == ""
+    assert_sound(ledger)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupt_ends_the_server_and_commits_what_was_recorded(ledger: Ledger, make_spec: MakeSpec, number: int) -> None:
+    spec = make_spec(server="--mode hangs --after 3")
+    process = start(ledger, spec)
+    limit = time.monotonic() + 20
+    while len(list(ledger.walk())) < 2 and time.monotonic() < limit:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    process.send_signal(number)
+    assert process.wait(20) == 130
+    assert gone(ledger)
+    assert Counter(receipt.kind for receipt in receipts(ledger))["attempt"] == 1
+    assert git(ledger.root, "status", "--porcelain", "receipts") == ""
+    assert_sound(ledger)
+
+
+def test_an_attempt_without_a_boot_is_listed(ledger: Ledger, make_spec: MakeSpec, capsys: pytest.CaptureFixture[str]) -> None:
+    process = start(ledger, make_spec(server="--mode never", ready="60 s"))
+    limit = time.monotonic() + 20
+    while not list(ledger.walk()) and time.monotonic() < limit:
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    assert gone(ledger)
+    assert [type(receipt.body) for receipt in receipts(ledger)] == [Attempt]
+    assert run(["-C", str(ledger.root), "log", "--attempts"]) == 0
+    assert "no boot receipt" in capsys.readouterr().out
+
+
+def test_outside_a_repository_the_way_out_is_told(
+    tmp_path: Path, make_spec: MakeSpec, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = make_spec()
+    assert run(["-C", str(tmp_path), "run", str(spec)]) == 3
+    assert "ledger init" in capsys.readouterr().err
+
+
+def test_a_read_only_ledger_is_a_clear_error(ledger: Ledger, make_spec: MakeSpec, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = make_spec()
+    in_namespace = ["unshare", "-m", "sh", "-c", 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"']
+    command = [sys.executable, "-m", "ledger", "-C", str(ledger.root), "run", spec.name]
+    done = subprocess.run([*in_namespace, str(ledger.receipts), *command], capture_output=True, text=True, check=False)
+    if os.geteuid() != 0 or done.stderr.startswith(("unshare:", "mount:")):
+        pytest.skip(f"no mount namespace here: {done.stderr.strip()}")
+    assert done.returncode == 5
+    assert "read-only" in done.stderr
+    assert "Traceback" not in done.stderr
