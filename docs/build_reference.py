@@ -1,7 +1,8 @@
 """The pages of the reference that are made from the code: commands, instruments, metrics.
 
 What it does: writes ``reference/commands.md`` from click's own records of every command, ``reference/instruments.md`` from the
-instruments' tables of parameters, and ``reference/metrics.md`` from the families of ``core.metrics``. What it does not do: explain (the other pages are written by hand and tested against the code).
+instruments' tables of parameters, and ``reference/metrics.md`` from the families of ``core.metrics``. What it does not do:
+explain (the other pages are written by hand and tested against the code).
 Rules kept: the same code gives the same bytes; no page depends on the width of a terminal.
 
 usage: python -m docs.build_reference [--check]    Write the pages, or say which of them differ.
@@ -75,7 +76,7 @@ PARAMETERS: Mapping[str, Mapping[str, Parameter]] = {"openai/decode": decode.PAR
 def _parameters(parameters: Mapping[str, Parameter]) -> Iterator[str]:
     for key, parameter in parameters.items():
         value = json.dumps(parameter.default) if parameter.default is not None else ""
-        yield f"| `{key}` | {f'`{value}`' if value else 'not sent'} | {_cell(_sentence(parameter.about))} |"
+        yield f"| `{key}` | {f'`{value}`' if value else 'none'} | {_cell(_sentence(parameter.about))} |"
 
 
 def _sentence(text: str) -> str:

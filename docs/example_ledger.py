@@ -102,6 +102,9 @@ def build(root: Path) -> Ledger:
         ["init", "-q", "-b", "main"],
         ["config", "user.name", "A Reader"],
         ["config", "user.email", "reader@example.org"],
+        # Whatever the person who runs the tests has set for all repositories.
+        ["config", "commit.gpgsign", "false"],
+        ["config", "core.hooksPath", "/dev/null"],
     ):
         _git(root, command)
     ledger, _ = start(root)

@@ -84,6 +84,7 @@ def run(command: str, folder: Path) -> str:
         "LC_ALL": "C.UTF-8",
         "NO_COLOR": "1",
         "TERM": "dumb",
+        "TZ": "UTC",
     }
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command],
@@ -115,8 +116,8 @@ def stage(folder: Path) -> Path:
 
 
 def has_commands(page: Path) -> bool:
-    """Whether a page shows commands with what they print."""
-    return any(block.language == "console" for block in blocks(page.read_text(encoding="utf-8")))
+    """Whether a page of the documentation shows commands with what they print; the README shows those of a real run."""
+    return page.is_relative_to(DOCS) and any(block.language == "console" for block in blocks(page.read_text(encoding="utf-8")))
 
 
 def rewrite(page: Path) -> bool:
