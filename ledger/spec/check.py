@@ -84,7 +84,7 @@ def _arms(spec: Spec, complain: Complain) -> None:
         _range(arm.boots, 1, MAX_BOOTS, (*path, "boots"), complain)
         _parent(arm, path, by_id, spec.lanes, complain)
         _changes(arm, path, complain)
-        _texts(arm.change, (*path, "change"), _known(()), complain)
+        _texts(arm.change, (*path, "change"), _known(()) | _files_named(arm.change), complain)
     for index in _cycles(spec.arms):
         loop = _loop(spec.arms[index], by_id)
         complain("a cycle in 'base'", path=("arms", index, "base"), value=" -> ".join(loop), hint="one arm of it needs a lane")
@@ -232,19 +232,14 @@ def _known(files: Iterable[str]) -> set[str]:
 def _variables(text: str, path: Path, known: set[str], complain: Complain) -> None:
     if "\0" in text:
         complain("a NUL character, which no argument or variable can hold", path=path, value=text)
-    # A change's files are those of its lane, which `plan` knows.
-    lenient = known | {
-        name for name in _names(text) if name.startswith("file.") and not any(k.startswith("file.") for k in known)
-    }
-    for problem in interpolate.check(text, lenient):
+    for problem in interpolate.check(text, known):
         complain(problem.what, path=path, value=problem.value, hint=problem.hint)
 
 
-def _names(text: str) -> list[str]:
-    try:
-        return interpolate.names(text)
-    except interpolate.InterpolationError:
-        return []
+def _files_named(change: Change) -> set[str]:
+    """The files that a change names: which of them its lane has is not known before the plan joins the two."""
+    texts = (*change.args, *change.env.values())
+    return {name for text in texts for name in interpolate.names_or_none(text) if name.startswith("file.")}
 
 
 def _format(version: int, complain: Complain) -> None:

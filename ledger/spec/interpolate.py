@@ -40,6 +40,11 @@ def names(text: str) -> list[str]:
     return found
 
 
+def names_or_none(text: str) -> list[str]:
+    """As :func:`names`, and nothing for a text that is not well formed."""
+    return [match["name"] for match in _TOKEN.finditer(text) if match["name"] is not None]
+
+
 def interpolate(text: str, scope: Mapping[str, str]) -> str:
     """``text`` with every variable replaced and every ``$$`` made a ``$``.
 

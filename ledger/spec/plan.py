@@ -16,7 +16,7 @@ from ledger.core.errors import Collected, SpecError, did_you_mean
 from ledger.core.words import Evidence, FieldClass
 from ledger.spec import factors
 from ledger.spec.change import apply_args, apply_env, count_changes
-from ledger.spec.interpolate import check, interpolate, interpolate_stable
+from ledger.spec.interpolate import check, interpolate, interpolate_stable, names_or_none
 from ledger.spec.load import Loaded
 from ledger.spec.model import Arm, Change, FilePin, Lane, Measure, Node, Site, Spec, StandIn
 
@@ -241,12 +241,9 @@ def _unbootable(spec: Loaded[Spec], site: Loaded[Site], lane: Lane, found: Colle
     for index, arm in enumerate(spec.value.arms):
         if lineage(arm, spec.value)[0].lane == lane.id:
             for word in (*arm.change.args, *arm.change.env.values()):
-                for problem in check(word, {name for name in _named(word) if not name.startswith("file.")} | known):
+                others = {name for name in names_or_none(word) if not name.startswith("file.")}
+                for problem in check(word, others | known):
                     found.add(problem.what, place=spec.place("arms", index, "change"), value=problem.value, hint=problem.hint)
-
-
-def _named(word: str) -> list[str]:
-    return [part.partition("}")[0] for part in word.split("${")[1:]]
 
 
 def _remarks(spec: Spec, site: Site, boots: Sequence[BootPlan]) -> tuple[str, ...]:
