@@ -62,7 +62,7 @@ def correct(state: State, /, target: str, reason: str, code: str, by: str | None
     """Supersede, retract or annotate the receipt TARGET, without erasing it.
 
     \b
-    ledger correct B1a~1/decode --supersede-with B1a/decode --reason "the host was not prepared"
+    ledger correct B1a/decode~1 --supersede-with B1a/decode --reason "the host was not prepared"
     """
     ledger = Ledger.find(state.directory)
     action, other = chosen(rest["replacement"], rest["equivalent"], rest)

@@ -11,7 +11,7 @@ from ledger.cli.screen import show_json, show_line, show_remark
 from ledger.cli.state import State, json_option, pass_state
 from ledger.core.errors import ExitCode
 from ledger.store.ledger import Ledger
-from ledger.store.verify import Checked, counts, verify
+from ledger.store.verify import Checked, verify
 
 SHOWN = 200
 
@@ -28,7 +28,7 @@ def verify_command(state: State, as_json: bool) -> int:
     ledger = Ledger.find(state.directory)
     found = list(verify(ledger, checked))
     if as_json:
-        show_json({"ok": not found, "checked": counts(checked), "findings": [asdict(item) for item in found]})
+        show_json({"ok": not found, "checked": checked.counts(), "findings": [asdict(item) for item in found]})
         return ExitCode.NO if found else ExitCode.YES
     for item in found[:SHOWN]:
         show_line(f"{item.path}: {item.what} [{item.code}]", "red")

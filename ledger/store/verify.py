@@ -44,6 +44,10 @@ class Checked:
     blobs: int = 0
     bytes: int = 0
 
+    def counts(self) -> dict[str, int]:
+        """The counts by name."""
+        return {"sessions": self.sessions, "receipts": self.receipts, "blobs": self.blobs, "bytes": self.bytes}
+
 
 @frozen(kw_only=True)
 class _Read:
@@ -200,8 +204,3 @@ def _real_folders(parent: Path, pattern: re.Pattern[str]) -> list[Path]:
 
 def _finding(ledger: Ledger, path: Path, code: str, what: str, hint: str = "") -> Finding:
     return Finding(path=path.relative_to(ledger.root).as_posix(), code=code, what=what, hint=hint)
-
-
-def counts(checked: Checked) -> dict[str, int]:
-    """How much was looked at, as plain data."""
-    return {name: getattr(checked, name) for name in ("sessions", "receipts", "blobs", "bytes")}
