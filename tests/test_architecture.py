@@ -363,6 +363,13 @@ def test_every_folder_is_a_room_of_the_plan_and_every_rule_looks_at_something() 
     assert sum(1 for source in names.values() for _ in own(source)) > 100
 
 
+def test_the_page_draws_the_same_floors() -> None:
+    page = (ROOT / "docs" / "explanation" / "floor-plan.md").read_text(encoding="utf-8")
+    drawing = page.partition("```text\n")[2].partition("```")[0]
+    floors = [tuple(name.strip() for name in re.split(r" {2,}", line)[0].split("|")) for line in drawing.splitlines()]
+    assert [set(floor) for floor in floors] == [set(floor) for floor in reversed(FLOORS)]
+
+
 # --- the rules can fail -----------------------------------------------------------------------------------------------------
 
 DOC = '"""Says what it is."""\n'
