@@ -20,9 +20,12 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from docs.example_ledger import build
+from ledger.store.git import commit_paths
+from ledger.store.start import start
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
+OWN_SESSION = "receipts/2026/12/01T1019-smollm2-a530"
 ANY = "…"
 PROMPT = "$ "
 TIMEOUT_S = 120
@@ -115,16 +118,37 @@ def stage(folder: Path) -> Path:
     return root
 
 
+def stage_for(page: Path, folder: Path) -> Path:
+    """Where a page's commands are run: the README's on a copy of the one real session that this repository holds."""
+    return stage_own(folder) if page == ROOT / "README.md" else stage(folder)
+
+
+def stage_own(folder: Path) -> Path:
+    """A new ledger with the receipts of the repository's own session; returns its folder."""
+    root = folder / "ledger"
+    root.mkdir(parents=True)
+    for arguments in (
+        ["init", "-q", "-b", "main"],
+        ["config", "user.name", "reader"],
+        ["config", "user.email", "reader@localhost"],
+    ):
+        subprocess.run(["git", *arguments], cwd=root, check=True)
+    ledger, _ = start(root)
+    shutil.copytree(ROOT / OWN_SESSION, root / OWN_SESSION)
+    commit_paths(ledger, [path for path in root.rglob("*") if path.is_file() and ".git" not in path.parts], "the session")
+    return root
+
+
 def has_commands(page: Path) -> bool:
-    """Whether a page of the documentation shows commands with what they print; the README shows those of a real run."""
-    return page.is_relative_to(DOCS) and any(block.language == "console" for block in blocks(page.read_text(encoding="utf-8")))
+    """Whether a page shows commands with what they print."""
+    return any(block.language == "console" for block in blocks(page.read_text(encoding="utf-8")))
 
 
 def rewrite(page: Path) -> bool:
     """Write what every command prints under it, where the page shows something else; whether the page changed."""
     text = page.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as scratch:
-        folder = stage(Path(scratch))
+        folder = stage_for(page, Path(scratch))
         made = [(block, _rewritten(block, folder)) for block in blocks(text) if block.language == "console"]
     new = text
     for block, body in reversed(made):

@@ -21,7 +21,7 @@ from ledger.core.text import one_line
 from ledger.core.words import FieldClass
 from ledger.query.index import open_index
 from ledger.query.names import resolve
-from ledger.query.sides import SideOf, noise, side
+from ledger.query.sides import SideOf, arm_side, noise, side
 from ledger.store.ledger import Ledger
 
 STYLES = {Direction.BETTER: "green", Direction.WORSE: "red", Direction.MOVED: "yellow"}
@@ -37,12 +37,13 @@ HOLDS = (Comparability.SAME, Comparability.CLEAN)
 def diff(state: State, left: str, right: str, show_all: bool, as_json: bool) -> int:
     """Say what differed between A and B, and what moved.
 
-    A and B are boots or trials: a digest's first digits, ARM, ARM/MEASURE or SPEC:ARM; `~1` is the one before.
+    A and B are arms (ARM or SPEC:ARM: all boots of its latest configuration), or single receipts: a digest's first digits,
+    ARM/MEASURE, or ARM~0 for an arm's latest boot; ~1 is the one before.
     Exit code 0 when the comparison is clean (or both are the same), 1 when it is not.
     """
     ledger = Ledger.find(state.directory)
     with open_index(ledger) as connection:
-        ours, theirs = (side(connection, resolve(connection, name)) for name in (left, right))
+        ours, theirs = (arm_side(connection, name) or side(connection, resolve(connection, name)) for name in (left, right))
         bands = (
             noise(connection, [ours.fingerprint, theirs.fingerprint], ours.evidence) if ours.evidence == theirs.evidence else {}
         )
@@ -76,7 +77,8 @@ def marks(item: SideOf) -> list[str]:
 
 def _show(left: SideOf, right: SideOf, found: Comparison, moved: list[Movement], show_all: bool) -> None:
     for name, item in (("A", left), ("B", right)):
-        show_line(f"{name}  {item.label}  {item.kind} {short(item.digest)}  [{', '.join(marks(item))}]", "bold")
+        what = f"{len(item.boots)} boots" if item.kind == "arm" else f"{item.kind} {short(item.digest)}"
+        show_line(f"{name}  {item.label}  {what}  [{', '.join(marks(item))}]", "bold")
     for kind in FieldClass:
         listed = found.of(kind)
         if kind is FieldClass.PROVENANCE and not show_all:
@@ -149,7 +151,7 @@ def _side_data(item: SideOf) -> dict[str, Any]:
     return {
         "receipt": item.digest,
         "kind": item.kind,
-        "boot": item.boot,
+        "boots": list(item.boots),
         "label": item.label,
         "fingerprint": item.fingerprint,
         "marks": marks(item),

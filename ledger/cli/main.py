@@ -68,7 +68,12 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, "-V", "--version", prog_name="ledger")
 @click.option(
-    "-C", "directory", type=click.Path(file_okay=False, path_type=Path), default=Path(), help="Act as if started in DIR."
+    "-C",
+    "directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    help="Act as if started in DIR.",
+    metavar="DIR",
 )
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.pass_context

@@ -78,7 +78,8 @@ def _show(found: Answer, style: str) -> None:
 
 def _remarks(found: Answer) -> None:
     if found.left_out:
-        show_remark(f"{found.left_out} struck rows left out; --all shows them")
+        rows = "1 row" if found.left_out == 1 else f"{found.left_out} rows"
+        show_remark(f"{rows} of corrected figures left out; --all shows them")
     for item in found.missing:
         dims = ", ".join(short(value) if value.startswith("sha256:") else value for value in item.dims.values() if value)
         show_remark(f"{item.metric} of {dims or 'all'} is absent in {item.trials} trials: {item.reason}")

@@ -167,6 +167,8 @@ def marks_of(record: Mapping[str, object]) -> tuple[str, ...]:
         found.append("cache unproven")
     if _number(record["fingerprints"]) > 1:
         found.append(f"mixed config ({record['fingerprints']})")
+    if _number(record["definitions"] or 0) > 1:
+        found.append(f"mixed definition ({record['definitions']})")
     if record["evidence"] in (Evidence.STAND_IN, Evidence.REHEARSED, Evidence.REPORTED, Evidence.IMPORTED):
         found.append(str(record["evidence"]))
     if record["struck_by"]:

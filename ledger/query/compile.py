@@ -35,6 +35,7 @@ figures AS (
          CASE WHEN r.kind = 'boot' THEN r.digest ELSE coalesce(t.boot, r.digest) END AS boot, t.measure, t.number AS trial,
          f.metric, f.value, f.unit, f.better, f.n, f.absent, coalesce(f.prefix_cache, t.prefix_cache, '') = 'hit' AS hit,
          coalesce(f.prefix_cache, t.prefix_cache, '') = 'unproven' AS unproven, f.marks,
+         t.instrument || ' v' || t.instrument_version || ' ' || coalesce(t.parameters, '') AS definition,
          b.fingerprint, coalesce(b.agreement, 'agrees') AS agreement, coalesce(s.action, sb.action) AS struck_by
   FROM figure f JOIN receipt r ON r.id = f.receipt
   LEFT JOIN trial t ON t.id = f.receipt
@@ -45,7 +46,8 @@ figures AS (
 ),
 per_boot AS (
   SELECT {dims} metric, unit, better, evidence, spec, hit, struck_by, boot, median(value) AS value, sum(n) AS samples,
-         any_value(fingerprint) AS fingerprint, any_value(agreement) AS agreement, bool_or(unproven) AS unproven,
+         any_value(fingerprint) AS fingerprint,
+         list_distinct(list(definition)) AS definitions, any_value(agreement) AS agreement, bool_or(unproven) AS unproven,
          list_distinct(flatten(list(marks))) AS marks
   FROM figures WHERE value IS NOT NULL GROUP BY ALL
 )
@@ -53,7 +55,8 @@ per_boot AS (
 _POOLED = """
 SELECT {dims} metric, any_value(unit) AS unit, any_value(better) AS better, evidence, {spec} AS spec, hit, struck_by,
        median(value) AS value, min(value) AS low, max(value) AS high, count(DISTINCT boot) AS n_boots, min(samples) AS samples,
-       count(DISTINCT fingerprint) AS fingerprints, count(*) FILTER (agreement <> 'agrees') AS unverified,
+       count(DISTINCT fingerprint) AS fingerprints,
+       len(list_distinct(flatten(list(definitions)))) AS definitions, count(*) FILTER (agreement <> 'agrees') AS unverified,
        bool_or(unproven) AS unproven, list_distinct(flatten(list(marks))) AS marks, list(DISTINCT spec) AS specs
 FROM per_boot GROUP BY {group}
 HAVING {having}

@@ -23,7 +23,7 @@ INSERT INTO condition
     SELECT id, unnest(map_entries(coalesce(r.boot.conditions, r.trial.conditions))) AS e FROM incoming);
 INSERT INTO trial
   SELECT id, r.trial.boot, r.trial.measure, r.trial.number, r.trial.instrument.name, r.trial.instrument.version,
-         r.trial.requests.launched, r.trial.requests.ok, coalesce(r.trial.requests.failed, 0),
+         CAST(r.trial.instrument.parameters AS VARCHAR), r.trial.requests.launched, r.trial.requests.ok, coalesce(r.trial.requests.failed, 0),
          r.trial.conditions['prefix_cache'], r.trial.seconds, coalesce(r.trial.marks, [])
   FROM incoming WHERE r.kind = 'trial';
 INSERT INTO figure

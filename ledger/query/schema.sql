@@ -16,8 +16,8 @@ CREATE TABLE boot (
 CREATE TABLE factor (boot BIGINT, class VARCHAR, key VARCHAR, value VARCHAR);
 CREATE TABLE condition (receipt BIGINT, key VARCHAR, value VARCHAR);
 CREATE TABLE trial (
-  id BIGINT, boot VARCHAR, measure VARCHAR, number BIGINT, instrument VARCHAR, instrument_version BIGINT, launched BIGINT,
-  ok BIGINT, failed BIGINT, prefix_cache VARCHAR, seconds DOUBLE, marks VARCHAR[]
+  id BIGINT, boot VARCHAR, measure VARCHAR, number BIGINT, instrument VARCHAR, instrument_version BIGINT, parameters VARCHAR,
+  launched BIGINT, ok BIGINT, failed BIGINT, prefix_cache VARCHAR, seconds DOUBLE, marks VARCHAR[]
 );
 CREATE TABLE figure (
   receipt BIGINT, metric VARCHAR, value DOUBLE, unit VARCHAR, better VARCHAR, n BIGINT, statistic VARCHAR, low DOUBLE,
@@ -48,7 +48,7 @@ CREATE VIEW boots AS
   FROM boot b JOIN receipt r USING (id) LEFT JOIN struck s ON s.digest = r.digest;
 CREATE VIEW trials AS
   SELECT r.digest, r.time, r.session, r.spec, r.lane, r.arm, r.role, r.evidence, t.boot, t.measure, t.number, t.instrument,
-         t.instrument_version, t.launched, t.ok, t.failed, t.prefix_cache, t.seconds, t.marks, b.fingerprint, b.agreement,
+         t.instrument_version, t.parameters, t.launched, t.ok, t.failed, t.prefix_cache, t.seconds, t.marks, b.fingerprint, b.agreement,
          s.action AS struck_by
   FROM trial t JOIN receipt r USING (id) LEFT JOIN boot b ON b.digest = t.boot LEFT JOIN struck s ON s.digest = r.digest;
 CREATE VIEW metrics AS

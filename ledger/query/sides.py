@@ -1,14 +1,15 @@
 """The two sides of a diff, from the index.
 
-What it does: finds what is compared (a boot, a trial, or a whole arm), its factors and its boot-level figures, and the noise of
-its fingerprint over all boots that the ledger holds. What it does not do: compare (``analysis``). Rules kept: figures that a
-prefix cache answered never stand beside cold ones; what is struck is no part of a noise band.
+What it does: finds what is compared (a boot, a trial, or an arm with all its boots of one configuration), its factors and its
+boot-level figures, and the noise of its fingerprint over all boots that the ledger holds. What it does not do: compare
+(``analysis``). Rules kept: figures that a prefix cache answered never stand beside cold ones; what is struck is no part of an
+arm or of a noise band.
 """
 
 from collections.abc import Mapping, Sequence
 
 import duckdb
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from ledger.analysis.movement import Sample
 from ledger.core.errors import NotFoundError, Problem
@@ -18,11 +19,11 @@ from ledger.receipt.model import Factors
 
 @frozen(kw_only=True)
 class SideOf:
-    """One side: the receipt that was named, its boot, how to call it, its factors, figures and marks."""
+    """One side: the receipt that was named (an arm's latest boot), the boots it stands for, its factors and figures."""
 
     digest: str
     kind: str
-    boot: str
+    boots: tuple[str, ...]
     label: str
     evidence: str
     fingerprint: str
@@ -55,15 +56,45 @@ def side(connection: duckdb.DuckDBPyConnection, digest: str) -> SideOf:
     return SideOf(
         digest=digest,
         kind=kind,
-        boot=boot,
+        boots=(boot,),
         label=f"{spec}:{arm}" + (f"/{measure}" if measure else ""),
         evidence=evidence,
         fingerprint=about[0],
         agreement=about[1],
         struck=struck,
         factors=_factors(connection, about[2]),
-        samples=_samples(connection, boot, trial),
-        definitions=_definitions(connection, boot, trial),
+        samples=_samples(connection, [boot], trial),
+        definitions=_definitions(connection, [boot], trial),
+    )
+
+
+def arm_side(connection: duckdb.DuckDBPyConnection, name: str) -> SideOf | None:
+    """The side that ``ARM`` or ``SPEC:ARM`` means: every boot that counts of its latest configuration; None for no such arm.
+
+    Several specs with an arm of this name are told apart by the latest boot, as a receipt's name is.
+    """
+    spec, _, arm = name.rpartition(":")
+    latest = connection.execute(
+        "SELECT r.digest, r.spec, b.fingerprint FROM boot b JOIN receipt r USING (id) LEFT JOIN struck s ON s.digest = r.digest "
+        "WHERE r.arm = ? AND (? = '' OR r.spec = ?) AND b.outcome = 'ready' AND s.digest IS NULL "
+        "ORDER BY r.folder DESC, r.n DESC LIMIT 1",
+        [arm, spec, spec],
+    ).fetchone()
+    if latest is None:
+        return None
+    rows = connection.execute(
+        "SELECT r.digest, b.agreement FROM boot b JOIN receipt r USING (id) LEFT JOIN struck s ON s.digest = r.digest "
+        "WHERE r.arm = ? AND r.spec = ? AND b.fingerprint = ? AND b.outcome = 'ready' AND s.digest IS NULL",
+        [arm, latest[1], latest[2]],
+    ).fetchall()
+    boots = [str(row[0]) for row in rows]
+    return evolve(
+        side(connection, str(latest[0])),
+        kind="arm",
+        boots=tuple(boots),
+        agreement=next((str(row[1]) for row in rows if row[1] != "agrees"), "agrees"),
+        samples=_samples(connection, boots, None),
+        definitions=_definitions(connection, boots, None),
     )
 
 
@@ -90,22 +121,24 @@ def _factors(connection: duckdb.DuckDBPyConnection, boot: int) -> Factors:
     return Factors(identity=split["identity"], context=split["context"], provenance=split["provenance"])
 
 
-def _samples(connection: duckdb.DuckDBPyConnection, boot: str, trial: str | None) -> dict[str, Sample]:
+def _samples(connection: duckdb.DuckDBPyConnection, boots: Sequence[str], trial: str | None) -> dict[str, Sample]:
     rows = connection.execute(
-        "SELECT metric, any_value(unit), any_value(better), median(value) FROM metrics WHERE boot = ? "
-        "AND (? IS NULL OR digest = ?) AND value IS NOT NULL AND coalesce(prefix_cache, '') <> 'hit' GROUP BY metric",
-        [boot, trial, trial],
+        "SELECT metric, any_value(unit), any_value(better), list(value ORDER BY boot) FROM (SELECT metric, boot, "
+        "any_value(unit) AS unit, any_value(better) AS better, median(value) AS value FROM metrics "
+        "WHERE boot IN (SELECT unnest(?::VARCHAR[])) AND (? IS NULL OR digest = ?) AND (struck_by IS NULL OR digest = ?) "
+        "AND value IS NOT NULL AND coalesce(prefix_cache, '') <> 'hit' GROUP BY metric, boot) GROUP BY metric",
+        [list(boots), trial, trial, trial],
     ).fetchall()
     return {
-        str(metric): Sample(unit=str(unit or ""), better=Better(str(better)), values=(float(value),))
-        for metric, unit, better, value in rows
+        str(metric): Sample(unit=str(unit or ""), better=Better(str(better)), values=tuple(map(float, values)))
+        for metric, unit, better, values in rows
     }
 
 
-def _definitions(connection: duckdb.DuckDBPyConnection, boot: str, trial: str | None) -> dict[str, str]:
+def _definitions(connection: duckdb.DuckDBPyConnection, boots: Sequence[str], trial: str | None) -> dict[str, str]:
     rows = connection.execute(
-        "SELECT measure, any_value(instrument || ' v' || instrument_version) FROM trials WHERE boot = ? "
-        "AND (? IS NULL OR digest = ?) GROUP BY measure",
-        [boot, trial, trial],
+        "SELECT measure, string_agg(DISTINCT instrument || ' v' || instrument_version, ' and ') FROM trials "
+        "WHERE boot IN (SELECT unnest(?::VARCHAR[])) AND (? IS NULL OR digest = ?) GROUP BY measure",
+        [list(boots), trial, trial],
     ).fetchall()
     return {str(measure): str(definition) for measure, definition in rows}

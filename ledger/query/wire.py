@@ -5,7 +5,7 @@ data. What it does not do: hold every field of the format; what is not here is l
 added here needs a new ``VERSION``, since older indexes lack it.
 """
 
-VERSION = "1"
+VERSION = "2"
 
 _SUBJECT = "STRUCT(spec VARCHAR, lane VARCHAR, arm VARCHAR, role VARCHAR, evidence VARCHAR)"
 _TEXTS = "MAP(VARCHAR, VARCHAR)"
@@ -23,7 +23,7 @@ RECEIPT = f"""STRUCT(
     seconds DOUBLE, reason VARCHAR, factors STRUCT("identity" {_TEXTS}, context {_TEXTS}, provenance {_TEXTS}),
     conditions {_TEXTS}),
   trial STRUCT(subject {_SUBJECT}, boot VARCHAR, measure VARCHAR, "number" BIGINT,
-    instrument STRUCT("name" VARCHAR, version BIGINT),
+    instrument STRUCT("name" VARCHAR, version BIGINT, parameters JSON),
     requests STRUCT(launched BIGINT, ok BIGINT, failed BIGINT), conditions {_TEXTS}, seconds DOUBLE, marks VARCHAR[],
     figures MAP(VARCHAR, {_FIGURE})),
   gate STRUCT(subject {_SUBJECT}, gate VARCHAR, version BIGINT, "when" VARCHAR, holds VARCHAR, "text" VARCHAR, "value" VARCHAR,

@@ -187,8 +187,9 @@ def _tell_index(repo: Repo, names: Sequence[str]) -> list[str]:
 
 def _entries(repo: Repo, names: Sequence[str]) -> list[str]:
     wanted = set(names)
-    parents = sorted({name.rpartition("/")[0] for name in names})
-    found = repo.git.ls_tree("-z", "HEAD", "--", *(f"{folder}/" for folder in parents), stdout_as_string=True)
+    # A folder lists all that is in it, in one call for many files; a file at the top names itself.
+    places = sorted({f"{folder}/" if (folder := name.rpartition("/")[0]) else name for name in names})
+    found = repo.git.ls_tree("-z", "HEAD", "--", *places, stdout_as_string=True)
     entries = [entry for entry in found.split("\0") if entry]
     return [f"{entry}\0" for entry in entries if entry.partition("\t")[2] in wanted]
 

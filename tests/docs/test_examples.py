@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from docs.examples import Block, Step, agrees, blocks, has_commands, pages, rewrite, run, stage, steps
+from docs.examples import Block, Step, agrees, blocks, has_commands, pages, rewrite, run, stage, stage_for, steps
 from ledger.core.errors import LedgerError
 from ledger.spec.load import read_site, read_spec
 
@@ -68,7 +68,7 @@ def test_python(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("name", [name for name, page in PAGES.items() if has_commands(page)])
 def test_commands_print_what_the_page_shows(name: str, tmp_path: Path) -> None:
-    folder = stage(tmp_path)
+    folder = stage_for(PAGES[name], tmp_path)
     for block in fenced(PAGES[name], "console"):
         found = steps(block)
         assert found, f"{name}:{block.line}: no command"

@@ -60,9 +60,12 @@ def test_marks_are_on_every_row_that_earns_them(ledger: Ledger, build: Builder) 
     build.trial(boot, "a", {"C6": 1.0}, n=1, marks=("starts 9.0 ms apart",))
     build.trial(build.boot("b", identity={"x": "1"}), "b", {"C6": 1.0})
     build.trial(build.boot("b", identity={"x": "2"}), "b", {"C6": 1.0})
-    first, second = ask(ledger, "C6 by arm").rows
+    build.trial(build.boot("c"), "c", {"C6": 1.0}, version=1)
+    build.trial(build.boot("c"), "c", {"C6": 1.0}, version=2)
+    first, second, third = ask(ledger, "C6 by arm").rows
     assert first.marks == ("n=1 boot", "single shot", "unverified", "starts 9.0 ms apart")
     assert second.marks == ("mixed config (2)",)
+    assert third.marks == ("mixed definition (2)",)
 
 
 def test_two_specs_with_the_same_arm_do_not_mix(ledger: Ledger) -> None:
