@@ -1,7 +1,7 @@
 """Canonical JSON bytes (RFC 8785) and their strict reading.
 
 What it does: :func:`encode` gives the one byte string of a value; :func:`decode` reads bytes without surprises. What it does
-not do: know any record. Rules kept: NaN, infinity, null, lone surrogates and integers beyond 2**53 are refused, never
+not do: know any record. Rules kept: NaN, infinity, null, lone surrogates and whole numbers beyond 2**53 - 1 are refused, never
 rounded; the bytes are those of the ``rfc8785`` package for every value. The fast path through ``orjson`` is taken only where
 the two cannot differ, and ``tests/core/test_canonical.py`` compares them over generated values.
 """
@@ -16,10 +16,20 @@ from ledger.core.errors import LedgerError
 
 MAX_BYTES = 64 * 1024 * 1024
 MAX_DEPTH = 64
+MAX_WHOLE = 2**53 - 1
 
-# Numbers that orjson spells otherwise than RFC 8785 (1.0, -0.0, exponents, small fractions), integers that may pass 2**53,
-# and nulls (orjson writes NaN as null). A number or null follows one of `:,[`, or stands alone.
-_DIFFERS = re.compile(rb"(?:^|[:,\[])(?:-0|-?[0-9]+\.0(?![0-9])|-?[0-9]+(?:\.[0-9]+)?e|-?0\.0000|-?[0-9]{16}|null)|[^\x00-\x7f]")
+_FAST = orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
+# What orjson may spell otherwise than RFC 8785, looked for outside strings: 1.0 and -0.0, small fractions, and NaN as null;
+# then, with every digit read as 0, exponents and whole numbers that may pass 2**53.
+_TOKENS = (b".0,", b".0}", b".0]", b"0.0000", b"null")
+_SHAPES = (b"0e", b"0" * 16)
+_DIGITS_AS_ZERO = bytes.maketrans(b"123456789", b"000000000")
+# RFC 8785 sorts keys by UTF-16 code units and orjson by code points: the same order until a character beyond U+FFFF.
+_BEYOND_BMP = re.compile(rb"[\xf0-\xf4]")
+_ONE_KIND = bytes.maketrans(b"[]", b"{}")
+_NOT_MARKS = bytes(set(range(256)) - set(b'[]{}"'))
+# RFC 8785 spells whole floats from here on with an exponent, which is read back as a float.
+_SPELLED_WITH_EXPONENT = 1e21
 
 
 class CanonicalError(LedgerError):
@@ -30,15 +40,15 @@ def encode(value: Any) -> bytes:
     """The RFC 8785 bytes of ``value`` (dicts, lists, tuples, str, int, float, bool).
 
     Raises:
-        CanonicalError: NaN, infinity, None, integers beyond ±(2**53 - 1), lone surrogates, or an unknown type.
+        CanonicalError: NaN, infinity, None, whole numbers beyond ±(2**53 - 1), lone surrogates, or an unknown type.
     """
     try:
-        fast = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+        fast = orjson.dumps(value, option=_FAST)
     except (TypeError, ValueError, RecursionError) as error:
         raise CanonicalError(f"this value has no canonical JSON: {error}") from error
-    if not _DIFFERS.search(fast):
+    if not _may_differ(fast):
         return fast
-    _refuse_null(value, "$", 0)
+    _refuse(value, "$", 0)
     try:
         return rfc8785.dumps(value)
     except (rfc8785.CanonicalizationError, ValueError, RecursionError) as error:
@@ -55,7 +65,7 @@ def decode(data: bytes, *, limit: int = MAX_BYTES) -> Any:
     """
     if len(data) > limit:
         raise CanonicalError(f"{len(data)} bytes, and at most {limit} are read")
-    if _depth_bound(data) > MAX_DEPTH:
+    if _is_too_deep(data):
         raise CanonicalError(f"nested deeper than {MAX_DEPTH}")
     try:
         return orjson.loads(data)
@@ -71,32 +81,51 @@ def is_canonical(data: bytes) -> bool:
         return False
 
 
-def _refuse_null(value: Any, path: str, depth: int) -> None:
+def _may_differ(data: bytes) -> bool:
+    """Whether RFC 8785 may have other bytes for the value that orjson wrote as ``data``; no only when it cannot."""
+    if not data.isascii() and _BEYOND_BMP.search(data):
+        return True
+    rest = _outside_strings(data) + b","
+    shape = rest.translate(_DIGITS_AS_ZERO)
+    return any(token in rest for token in _TOKENS) or any(token in shape for token in _SHAPES)
+
+
+def _refuse(value: Any, path: str, depth: int) -> None:
     if value is None:
         raise CanonicalError(f"null at {path}: an absent field is left out, never null")
+    if isinstance(value, float) and value.is_integer() and MAX_WHOLE < abs(value) < _SPELLED_WITH_EXPONENT:
+        raise CanonicalError(f"{value} at {path}: a whole number beyond 2**53 - 1 is written as text")
     if depth > MAX_DEPTH:
         raise CanonicalError(f"nested deeper than {MAX_DEPTH} at {path}")
     if isinstance(value, dict):
         for key, item in value.items():
-            _refuse_null(item, f"{path}.{key}", depth + 1)
+            _refuse(item, f"{path}.{key}", depth + 1)
     elif isinstance(value, list | tuple):
         for index, item in enumerate(value):
-            _refuse_null(item, f"{path}[{index}]", depth + 1)
+            _refuse(item, f"{path}[{index}]", depth + 1)
 
 
-_OUTSIDE = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
+def _outside_strings(data: bytes) -> bytes:
+    """JSON ``data`` without its strings."""
+    return b"".join(_unescaped(data).split(b'"')[::2])
 
 
-def _depth_bound(data: bytes) -> int:
-    """The deepest nesting of brackets outside strings; cheap when there are few brackets."""
+def _unescaped(data: bytes) -> bytes:
+    """``data`` with every quote gone that does not open or close a string."""
+    return data.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in data else data
+
+
+def _is_too_deep(data: bytes) -> bool:
+    """Whether brackets outside strings are nested deeper than ``MAX_DEPTH``; what is not well-formed is left to the parser."""
     if data.count(b"{") + data.count(b"[") <= MAX_DEPTH:
-        return 0
-    depth = deepest = 0
-    for match in _OUTSIDE.finditer(data):
-        first = match.group()[:1]
-        if first in b"[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif first in b"]}":
-            depth -= 1
-    return deepest
+        return False
+    marks = _unescaped(data).translate(_ONE_KIND, _NOT_MARKS)
+    levels = marks.replace(b'""', b"")
+    if b'"' in levels:  # which is so exactly when a string has a bracket in it
+        levels = b"".join(marks.split(b'"')[::2])
+    for _ in range(MAX_DEPTH):
+        inner = len(levels)
+        levels = levels.replace(b"{}", b"")
+        if len(levels) == inner:
+            return False
+    return bool(levels)

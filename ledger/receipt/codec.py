@@ -37,7 +37,7 @@ def _converter() -> cattrs.Converter:
     converter.register_structure_hook(str, _text)
     # One by one: a vocabulary is text too, and the hook for text would let any text pass for one of its words.
     for words in VOCABULARIES:
-        converter.register_structure_hook(words, _word)
+        converter.register_structure_hook(words, _word_of(words))
     converter.register_unstructure_hook_factory(_is_word, lambda _: str)
     converter.register_unstructure_hook(float, _plain_number)
     converter.register_structure_hook_factory(_is_record, lambda cls: _structure_record(converter, cls))
@@ -49,10 +49,15 @@ def _is_word(cls: Any) -> bool:
     return isinstance(cls, type) and issubclass(cls, StrEnum)
 
 
-def _word(value: Any, cls: type[StrEnum]) -> StrEnum:
-    if value not in list(cls):
-        raise ValueError(f"expected one of {', '.join(cls)}, got {shorten(value)}")
-    return cls(value)
+def _word_of(cls: type[StrEnum]) -> Callable[[Any, Any], StrEnum]:
+    words = {word.value: word for word in cls}
+
+    def word(value: Any, _: Any) -> StrEnum:
+        if not isinstance(value, str) or value not in words:
+            raise ValueError(f"expected one of {', '.join(words)}, got {shorten(value)}")
+        return words[value]
+
+    return word
 
 
 def _is_record(cls: Any) -> bool:

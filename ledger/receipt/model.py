@@ -278,6 +278,27 @@ class Correction(Record):
 
 
 @frozen(kw_only=True)
+class Claim(Record):
+    """A named statement over receipts: a question, what a person says its answer is, and what it was.
+
+    ``says`` is the text as it was written, and its ``decimals`` are the rounding under which it must agree with ``value``.
+    ``orientation`` says what the number is: a value, or which side of a ratio stands above. ``inputs`` are the receipts that
+    the answer was pooled from, and ``figure_evidence`` is their evidence.
+    """
+
+    name: str
+    expression: str
+    says: str
+    decimals: int
+    value: float
+    unit: str
+    orientation: str
+    figure_evidence: Evidence
+    inputs: tuple[str, ...]
+    by: str
+
+
+@frozen(kw_only=True)
 class Note(Record):
     """A remark for people, about receipts or about nothing in particular."""
 
@@ -291,7 +312,7 @@ class Foreign(Record):
     """The body of a kind that this version has no record for; all of it is in ``extra``."""
 
 
-Body = Attempt | Boot | Trial | Gate | Decision | Correction | Note | Foreign
+Body = Attempt | Boot | Trial | Gate | Decision | Correction | Claim | Note | Foreign
 
 BODIES: Mapping[str, type[Record]] = {
     Kind.ATTEMPT: Attempt,
@@ -300,6 +321,7 @@ BODIES: Mapping[str, type[Record]] = {
     Kind.GATE: Gate,
     Kind.DECISION: Decision,
     Kind.CORRECTION: Correction,
+    Kind.CLAIM: Claim,
     Kind.NOTE: Note,
 }
 
@@ -321,16 +343,23 @@ class Receipt(Record):
     ledger: int = FORMAT
 
 
+# The fields that name other receipts or blobs, wherever a record has them.
+LINKS = ("attempt", "boot")
+LINK_LISTS = ("inputs", "targets", "replacements", "about")
+SOURCES = ("spec", "site")
+BLOB_LISTS = ("logs", "samples", "evidence")
+
+
 def links(receipt: Receipt) -> dict[str, str]:
     """The digests of other receipts that this one names, by role (``chain.after``, ``boot``, ``targets[0]``)."""
     found: dict[str, str] = {}
     if receipt.chain.after:
         found["chain.after"] = receipt.chain.after
-    for name in ("attempt", "boot"):
+    for name in LINKS:
         digest = getattr(receipt.body, name, None)
         if isinstance(digest, str):
             found[name] = digest
-    for name in ("inputs", "targets", "replacements", "about"):
+    for name in LINK_LISTS:
         for index, digest in enumerate(getattr(receipt.body, name, ())):
             found[f"{name}[{index}]"] = digest
     return found
@@ -341,7 +370,7 @@ def blobs(receipt: Receipt) -> tuple[Descriptor, ...]:
     body = receipt.body
     found: list[Descriptor] = []
     if isinstance(body, Attempt):
-        found += [body.spec.text, body.site.text]
-    for name in ("logs", "samples", "evidence"):
+        found += [getattr(body, name).text for name in SOURCES]
+    for name in BLOB_LISTS:
         found += getattr(body, name, ())
     return tuple(found)
