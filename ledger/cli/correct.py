@@ -5,26 +5,26 @@ the target. Rules kept: the blast radius is shown before anything is written; wi
 must say so; a correction always has a reason and an author.
 """
 
-import getpass
 import secrets
 import sys
 from typing import Any
 
 import click
 
+from ledger.cli.author import author_of
 from ledger.cli.formats import number
 from ledger.cli.run import this_tool
 from ledger.cli.screen import show_json, show_line, show_remark, show_table
 from ledger.cli.state import State, json_option, pass_state
 from ledger.core.clock import SystemClock
 from ledger.core.digest import short
-from ledger.core.errors import ExitCode, UsageError
+from ledger.core.errors import ExitCode, Problem, UsageError
 from ledger.core.words import CorrectionKind
 from ledger.query.blast import Blast, blast
 from ledger.query.index import open_index
 from ledger.query.names import resolve
 from ledger.receipt.model import Correction
-from ledger.store.git import commit_paths, user_name
+from ledger.store.git import commit_paths
 from ledger.store.ledger import Ledger
 from ledger.store.session import SessionWriter
 
@@ -53,6 +53,7 @@ CELLS_SHOWN = 20
 @click.option("--reinstate", is_flag=True, help="Undo what corrections do to the target.")
 @click.option("--reason", required=True, help="Why, in a sentence.")
 @click.option("--code", type=click.Choice(CODES), default="other", show_default=True, help="The kind of reason.")
+@click.option("--for", "scope", metavar="USE", help="Unfit for one use alone: comparison, or claim:NAME.")
 @click.option("--by", help="Who says so; else git's user.name.")
 @click.option("--dry-run", is_flag=True, help="Show what it would touch, and write nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -73,14 +74,15 @@ def correct(state: State, /, target: str, reason: str, code: str, by: str | None
             targets = undone_by(connection.execute("SELECT by_digest FROM struck WHERE digest = ?", targets).fetchall(), target)
         if targets == replacements:
             raise UsageError("a receipt cannot take its own place")
-        touched = blast(connection, targets, strikes=action in STRIKING)
+        touched = blast(connection, targets, strikes=action in STRIKING and rest["scope"] is None)
     body = Correction(
         action=action,
         targets=tuple(targets),
         replacements=tuple(replacements),
         reason=reason,
         code=code,
-        by=by or user_name(ledger) or getpass.getuser(),
+        by=author_of(ledger, by),
+        scope=scope_of(rest["scope"]),
     )
     if not rest["as_json"]:
         show_blast(body, touched)
@@ -104,6 +106,13 @@ def chosen(replacement: str | None, equivalent: str | None, flags: dict[str, Any
         what = "more than one action is asked for" if asked else "no action is asked for"
         raise UsageError(what, hint="one of --supersede-with B, --retract, --amend, --concern, --equivalent-to B, --reinstate")
     return asked[0]
+
+
+def scope_of(text: str | None) -> str | None:
+    """The one use that a correction is about, checked."""
+    if text is None or text == "comparison" or text.partition(":")[0] == "claim":
+        return text
+    raise UsageError(Problem(what="not a use", value=text, hint="comparison, or claim:NAME"))
 
 
 def undone_by(rows: list[tuple[Any, ...]], target: str) -> list[str]:

@@ -19,6 +19,7 @@ from ledger.core.digest import short
 from ledger.core.errors import ExitCode
 from ledger.core.text import one_line
 from ledger.core.words import FieldClass
+from ledger.query.claims import unfit_for
 from ledger.query.index import open_index
 from ledger.query.names import resolve
 from ledger.query.sides import SideOf, arm_side, noise, side
@@ -47,7 +48,8 @@ def diff(state: State, left: str, right: str, show_all: bool, as_json: bool) -> 
         bands = (
             noise(connection, [ours.fingerprint, theirs.fingerprint], ours.evidence) if ours.evidence == theirs.evidence else {}
         )
-    found = compare(ours.factors, theirs.factors, refusals=refusals(ours, theirs))
+        unfit = unfit_for(connection, [*ours.boots, ours.digest, *theirs.boots, theirs.digest], "comparison")
+    found = compare(ours.factors, theirs.factors, refusals=[*refusals(ours, theirs), *unfit])
     moved = movements(ours.samples, theirs.samples, bands)
     if as_json:
         show_json(as_data(ours, theirs, found, moved))

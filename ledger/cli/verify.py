@@ -7,13 +7,29 @@ nothing was found, 1 when something was.
 import click
 from attrs import asdict
 
+from ledger.analysis.currency import conflicts
 from ledger.cli.screen import show_json, show_line, show_remark
 from ledger.cli.state import State, json_option, pass_state
+from ledger.core import digest
 from ledger.core.errors import ExitCode
+from ledger.query.index import corrections, open_index
 from ledger.store.ledger import Ledger
-from ledger.store.verify import Checked, verify
+from ledger.store.verify import Checked, Finding, verify
 
 SHOWN = 200
+
+
+def _conflicts(ledger: Ledger) -> list[Finding]:
+    """Corrections in force that strike one receipt to different ends."""
+    with open_index(ledger) as connection:
+        clashes = conflicts(corrections(connection))
+    hint = "ledger corrections shows them; a third correction settles it"
+    return [
+        Finding(
+            path=digest.short(item.digest, 16), code="conflict", what=f"{len(item.corrections)} corrections disagree", hint=hint
+        )
+        for item in clashes
+    ]
 
 
 @click.command(name="verify")
@@ -26,7 +42,7 @@ def verify_command(state: State, as_json: bool) -> int:
     """
     checked = Checked()
     ledger = Ledger.find(state.directory)
-    found = list(verify(ledger, checked))
+    found = [*verify(ledger, checked), *_conflicts(ledger)]
     if as_json:
         show_json({"ok": not found, "checked": checked.counts(), "findings": [asdict(item) for item in found]})
         return ExitCode.NO if found else ExitCode.YES

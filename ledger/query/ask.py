@@ -83,6 +83,15 @@ def answer(connection: duckdb.DuckDBPyConnection, ask: Ask, *, show_struck: bool
     return evolve(found, rows=kept, left_out=len(found.rows) - len(kept), unreadable=unreadable)
 
 
+def inputs_of(connection: duckdb.DuckDBPyConnection, ask: Ask) -> tuple[str, ...]:
+    """The digests of the receipts that the answer to ``ask`` is pooled from, both sides of a ratio."""
+    found: set[str] = set()
+    for part in (ask.side, *((ask.over,) if ask.over else ())):
+        statement = sql.inputs(ask, part)
+        found |= {str(row[0]) for row in connection.execute(statement.sql, list(statement.values)).fetchall()}
+    return tuple(sorted(found))
+
+
 def _plain(connection: duckdb.DuckDBPyConnection, ask: Ask, side: Side, struck: str, until: str | None) -> Answer:
     statement = sql.pooled(ask, side, struck=struck, until=until)
     names = sql.dimensions(ask)

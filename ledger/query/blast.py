@@ -104,7 +104,7 @@ def _dependents(connection: duckdb.DuckDBPyConnection, struck: Sequence[str]) ->
         "UNION SELECT l.source FROM link l JOIN up ON l.target = up.source WHERE l.role = 'inputs') "
         "SELECT r.digest, r.kind, coalesce(r.arm, ''), coalesce(d.verdict, c.action, '') "
         "FROM up JOIN receipt r ON r.digest = up.source LEFT JOIN decision d USING (id) LEFT JOIN correction c USING (id) "
-        "ORDER BY r.folder, r.n",
+        "ORDER BY r.place, r.n",
         [list(struck)],
     ).fetchall()
     return tuple(Dependent(digest=str(row[0]), kind=str(row[1]), arm=str(row[2]), said=str(row[3])) for row in rows)

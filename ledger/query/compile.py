@@ -66,6 +66,15 @@ SELECT {dims} metric, evidence, spec, count(DISTINCT digest) AS trials, any_valu
 FROM figures WHERE value IS NULL AND absent IS NOT NULL AND struck_by IS NULL GROUP BY ALL
 """
 
+_INPUTS = """
+SELECT DISTINCT digest FROM figures WHERE value IS NOT NULL AND struck_by IS NULL ORDER BY digest
+"""
+
+_RAW = """
+SELECT digest, boot, value, spec, {dims} metric, evidence, CASE WHEN hit THEN 'hit' ELSE '' END
+FROM figures WHERE value IS NOT NULL ORDER BY digest
+"""
+
 
 @frozen(kw_only=True)
 class Statement:
@@ -95,6 +104,16 @@ def pooled(ask: Ask, side: Side, *, struck: str = "struck", by_spec: bool = True
 def absent(ask: Ask, side: Side, *, struck: str = "struck", until: str | None = None) -> Statement:
     """The statement whose rows are figures that were asked for and are absent, with the reason of one of them."""
     return _statement(_ABSENT, ask, side, struck, by_spec=True, until=until)
+
+
+def inputs(ask: Ask, side: Side, *, struck: str = "struck", until: str | None = None) -> Statement:
+    """The statement whose rows are the digests of the receipts that ``side`` is pooled from."""
+    return _statement(_INPUTS, ask, side, struck, by_spec=True, until=until)
+
+
+def raw(ask: Ask, side: Side) -> Statement:
+    """The statement whose rows are single figures, struck ones too: digest, boot, value, and the words of the cell."""
+    return _statement(_RAW, ask, side, "struck", by_spec=True, until=None)
 
 
 def dimensions(ask: Ask) -> list[str]:

@@ -39,6 +39,7 @@ MEMORY = "300MB"
 BATCH_BYTES = 16 * 2**20
 
 Folders = dict[str, int]
+Connection = duckdb.DuckDBPyConnection
 
 
 def open_index(ledger: Ledger) -> duckdb.DuckDBPyConnection:
@@ -260,6 +261,7 @@ _KEYS: Mapping[str, str] = {
     "gate": "id",
     "decision": "id",
     "correction": "id",
+    "claim": "id",
     "link": "source",
     "receipt": "id",
 }

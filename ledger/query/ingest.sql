@@ -1,8 +1,12 @@
 -- From the staged receipts (table `incoming`: id, digest, folder, r) into the tables. Statements run in order.
 INSERT INTO receipt
   SELECT id, digest, r.kind, try_cast(replace(r."at", 'Z', '') AS TIMESTAMP), folder, r.session, r.chain.n, r.chain."after",
-         subject.spec, subject.lane, subject.arm, subject.role, subject.evidence, r.tool.name, r.tool.version
+         subject.spec, subject.lane, subject.arm, subject.role, subject.evidence, r.tool.name, r.tool.version, NULL
   FROM incoming;
+UPDATE receipt SET place = f.place FROM (
+  SELECT folder, folder[:7] || ' ' || coalesce(strftime(min(time), '%Y-%m-%dT%H:%M:%S'), '') || ' ' || folder AS place FROM receipt
+  WHERE folder IN (SELECT DISTINCT folder FROM incoming) GROUP BY folder
+) f WHERE receipt.folder = f.folder;
 INSERT INTO attempt
   SELECT id, r.attempt.number, r.attempt.position, r.attempt."of", r.attempt.reason, r.attempt.spec.text.digest, r.attempt.site.name
   FROM incoming WHERE r.kind = 'attempt';
@@ -42,6 +46,10 @@ INSERT INTO decision
 INSERT INTO correction
   SELECT id, r.correction.action, coalesce(r.correction.code, 'other'), r.correction.reason, r.correction.by, r.correction.scope
   FROM incoming WHERE r.kind = 'correction';
+INSERT INTO claim
+  SELECT id, r.claim."name", r.claim.expression, r.claim.says, r.claim.decimals, r.claim."value", r.claim.unit, r.claim.orientation,
+         r.claim.figure_evidence, r.claim."by"
+  FROM incoming WHERE r.kind = 'claim';
 INSERT INTO link SELECT digest, 'chain.after', r.chain."after" FROM incoming WHERE r.chain."after" IS NOT NULL;
 INSERT INTO link
   SELECT digest, 'attempt', coalesce(r.boot.attempt, r.gate.attempt) FROM incoming
@@ -49,7 +57,7 @@ INSERT INTO link
 INSERT INTO link
   SELECT digest, 'boot', coalesce(r.trial.boot, r.gate.boot) FROM incoming WHERE coalesce(r.trial.boot, r.gate.boot) IS NOT NULL;
 INSERT INTO link
-  SELECT digest, 'inputs', unnest(r.decision.inputs) FROM incoming WHERE r.kind = 'decision';
+  SELECT digest, 'inputs', unnest(coalesce(r.decision.inputs, r.claim.inputs)) FROM incoming WHERE r.kind IN ('decision', 'claim');
 INSERT INTO link
   SELECT digest, 'targets', unnest(r.correction.targets) FROM incoming WHERE r.kind = 'correction';
 INSERT INTO link

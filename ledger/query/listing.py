@@ -44,7 +44,7 @@ def newest(
         if value is not None:
             conditions.append("ends_with(r.session, ?)" if column == "session" else f"r.{column} = ?")
             values.append(value)
-    statement = f"{ATTEMPTS if attempts else RECEIPTS} WHERE {' AND '.join(conditions)} ORDER BY r.folder DESC, r.n DESC LIMIT ?"
+    statement = f"{ATTEMPTS if attempts else RECEIPTS} WHERE {' AND '.join(conditions)} ORDER BY r.place DESC, r.n DESC LIMIT ?"
     cursor = connection.execute(statement, [*values, limit])
     columns = tuple(str(column[0]) for column in cursor.description or ())
     return Listing(columns=columns, rows=tuple(cursor.fetchall()))

@@ -49,7 +49,7 @@ def _by_words(connection: duckdb.DuckDBPyConnection, name: str, words: re.Match[
     kind, measure = ("trial", words["measure"]) if words["measure"] else ("boot", None)
     rows = connection.execute(
         "SELECT r.digest FROM receipt r LEFT JOIN trial t USING (id) WHERE r.kind = ? AND r.arm = ? "
-        "AND (? IS NULL OR r.spec = ?) AND (? IS NULL OR t.measure = ?) ORDER BY r.folder DESC, r.n DESC LIMIT 1 OFFSET ?",
+        "AND (? IS NULL OR r.spec = ?) AND (? IS NULL OR t.measure = ?) ORDER BY r.place DESC, r.n DESC LIMIT 1 OFFSET ?",
         [kind, words["arm"], words["spec"], words["spec"], measure, measure, int(words["back"] or 0)],
     ).fetchall()
     if rows:

@@ -7,7 +7,9 @@ CREATE TABLE bad (path VARCHAR, reason VARCHAR);
 
 CREATE TABLE receipt (
   id BIGINT, digest VARCHAR, kind VARCHAR, time TIMESTAMP, folder VARCHAR, session VARCHAR, n BIGINT, after_digest VARCHAR,
-  spec VARCHAR, lane VARCHAR, arm VARCHAR, role VARCHAR, evidence VARCHAR, tool VARCHAR, tool_version VARCHAR
+  spec VARCHAR, lane VARCHAR, arm VARCHAR, role VARCHAR, evidence VARCHAR, tool VARCHAR, tool_version VARCHAR,
+  -- The session's place among all: its month, its first moment (two sessions of a minute have names in any order), its name.
+  place VARCHAR
 );
 CREATE TABLE attempt (id BIGINT, number BIGINT, position BIGINT, planned BIGINT, reason VARCHAR, spec_text VARCHAR, site VARCHAR);
 CREATE TABLE boot (
@@ -29,6 +31,10 @@ CREATE TABLE gate (
 );
 CREATE TABLE decision (id BIGINT, verdict VARCHAR, control VARCHAR, reasons VARCHAR[]);
 CREATE TABLE correction (id BIGINT, action VARCHAR, code VARCHAR, reason VARCHAR, author VARCHAR, scope VARCHAR);
+CREATE TABLE claim (
+  id BIGINT, name VARCHAR, expression VARCHAR, says VARCHAR, decimals BIGINT, value DOUBLE, unit VARCHAR, orientation VARCHAR,
+  evidence VARCHAR, author VARCHAR
+);
 CREATE TABLE link (source VARCHAR, role VARCHAR, target VARCHAR);
 
 -- Which receipts are struck by a correction that is in force, and by which; filled anew at every change.
@@ -70,6 +76,10 @@ CREATE VIEW corrections AS
          s.action IS NOT NULL AS undone
   FROM correction c JOIN receipt r USING (id) LEFT JOIN link l ON l.source = r.digest AND l.role = 'targets'
   LEFT JOIN struck s ON s.digest = r.digest;
+CREATE VIEW claims AS
+  SELECT r.digest, r.time, r.session, c.name, c.expression, c.says, c.value, c.unit, c.orientation, c.evidence, c.author,
+         s.action AS struck_by
+  FROM claim c JOIN receipt r USING (id) LEFT JOIN struck s ON s.digest = r.digest;
 CREATE VIEW config AS
   SELECT r.digest AS boot, r.spec, r.lane, r.arm, f.class, f.key, f.value FROM factor f JOIN receipt r ON r.id = f.boot;
 CREATE VIEW lineage AS SELECT source, role, target FROM link;

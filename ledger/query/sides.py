@@ -77,7 +77,7 @@ def arm_side(connection: duckdb.DuckDBPyConnection, name: str) -> SideOf | None:
     latest = connection.execute(
         "SELECT r.digest, r.spec, b.fingerprint FROM boot b JOIN receipt r USING (id) LEFT JOIN struck s ON s.digest = r.digest "
         "WHERE r.arm = ? AND (? = '' OR r.spec = ?) AND b.outcome = 'ready' AND s.digest IS NULL "
-        "ORDER BY r.folder DESC, r.n DESC LIMIT 1",
+        "ORDER BY r.place DESC, r.n DESC LIMIT 1",
         [arm, spec, spec],
     ).fetchone()
     if latest is None:
@@ -96,6 +96,17 @@ def arm_side(connection: duckdb.DuckDBPyConnection, name: str) -> SideOf | None:
         samples=_samples(connection, boots, None),
         definitions=_definitions(connection, boots, None),
     )
+
+
+def receipts_of(connection: duckdb.DuckDBPyConnection, boots: Sequence[str]) -> list[str]:
+    """The digests of the boots, and of their trials and gates that count, in order."""
+    rows = connection.execute(
+        "SELECT r.digest FROM receipt r LEFT JOIN trial t USING (id) LEFT JOIN gate g USING (id) "
+        "LEFT JOIN struck s ON s.digest = r.digest WHERE s.digest IS NULL "
+        "AND coalesce(t.boot, g.boot, r.digest) IN (SELECT unnest(?::VARCHAR[])) ORDER BY r.place, r.n",
+        [list(boots)],
+    ).fetchall()
+    return [str(row[0]) for row in rows]
 
 
 def noise(connection: duckdb.DuckDBPyConnection, fingerprints: Sequence[str], evidence: str) -> dict[str, list[list[float]]]:

@@ -5,7 +5,7 @@ data. What it does not do: hold every field of the format; what is not here is l
 added here needs a new ``VERSION``, since older indexes lack it.
 """
 
-VERSION = "2"
+VERSION = "4"
 
 _SUBJECT = "STRUCT(spec VARCHAR, lane VARCHAR, arm VARCHAR, role VARCHAR, evidence VARCHAR)"
 _TEXTS = "MAP(VARCHAR, VARCHAR)"
@@ -31,6 +31,8 @@ RECEIPT = f"""STRUCT(
   decision STRUCT(subject {_SUBJECT}, verdict VARCHAR, control VARCHAR, reasons VARCHAR[], inputs VARCHAR[]),
   correction STRUCT(action VARCHAR, code VARCHAR, reason VARCHAR, "by" VARCHAR, "scope" VARCHAR, targets VARCHAR[],
     replacements VARCHAR[]),
+  claim STRUCT("name" VARCHAR, expression VARCHAR, says VARCHAR, decimals BIGINT, "value" DOUBLE, unit VARCHAR,
+    orientation VARCHAR, figure_evidence VARCHAR, inputs VARCHAR[], "by" VARCHAR),
   note STRUCT("text" VARCHAR, "by" VARCHAR, about VARCHAR[])
 )"""
 
