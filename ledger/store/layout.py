@@ -23,8 +23,15 @@ HEX = re.compile(r"[0-9a-f]{64}")
 
 
 def session_name(spec: str, when: datetime, token: str) -> str:
-    """``01T0612-round2-3f2a``: the day and time in UTC, the spec, and a token that keeps two sessions of a minute apart."""
-    return f"{when.astimezone(UTC):%dT%H%M}-{spec}-{token}"
+    """``01T0612-round2-3f2a``: the day and time in UTC, the spec, and a token that keeps two sessions of a minute apart.
+
+    Raises:
+        ValueError: the spec or the token makes no name that would be found again.
+    """
+    name = f"{when.astimezone(UTC):%dT%H%M}-{spec}-{token}"
+    if SESSION.fullmatch(name) is None:
+        raise ValueError(f"not the name of a session: {name!r}")
+    return name
 
 
 def month_folder(when: datetime) -> str:
@@ -41,3 +48,13 @@ def hex_of(name: str) -> str | None:
     """The digest in a receipt's file name, or None when it is not one."""
     stem = name.removesuffix(SUFFIX)
     return stem if name.endswith(SUFFIX) and HEX.fullmatch(stem) else None
+
+
+def is_object(relative: str) -> bool:
+    """Whether a path below ``receipts/`` is where a receipt or a blob stands: ``2026/12/<session>/[blobs/]<name>``."""
+    year, _, rest = relative.partition("/")
+    month, _, rest = rest.partition("/")
+    session, _, name = rest.partition("/")
+    if not (YEAR.fullmatch(year) and MONTH.fullmatch(month) and SESSION.fullmatch(session)):
+        return False
+    return hex_of(name) is not None or (name.startswith(f"{BLOBS}/") and HEX.fullmatch(name[len(BLOBS) + 1 :]) is not None)

@@ -7,6 +7,7 @@ here and told by ``verify``.
 """
 
 import os
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Self
@@ -15,14 +16,17 @@ from attrs import frozen
 
 from ledger.core import digest
 from ledger.core.digest import Descriptor
-from ledger.core.errors import NoLedgerError, NotFoundError, Problem, StoreError
+from ledger.core.errors import NoLedgerError, NotFoundError, Place, Problem, StoreError, shorten
 from ledger.receipt import codec
 from ledger.receipt.model import Receipt
 from ledger.store import layout, objects
 
 MAX_RECEIPT = 64 * 2**20
 MAX_BLOB = 4 * 2**30
+MAX_MARKER = 2**20
+LAYOUT = 1
 LISTED = 8
+SHORTEST = 4
 MARKER_TEXT = """\
 # This folder is a ledger: receipts are under receipts/, what can be rebuilt is under .ledger/ (git-ignored).
 ledger = 1
@@ -64,7 +68,8 @@ class Ledger:
         """The ledger that holds ``start``, in a git work tree.
 
         Raises:
-            NoLedgerError: no ``ledger.toml`` here or above, or no git repository around it.
+            NoLedgerError: no ``ledger.toml`` here or above, one of a newer layout, or no git repository around it.
+            StoreError: ``ledger.toml`` cannot be read, or a link stands where a folder of the ledger should.
         """
         here = start.resolve()
         if not here.is_dir():
@@ -73,6 +78,8 @@ class Ledger:
             if (folder / layout.MARKER).is_file():
                 if git_root(folder) is None:
                     raise NoLedgerError("a ledger outside a git repository", hint=f"git init {folder}")
+                _check_marker(folder / layout.MARKER)
+                _refuse_links(folder)
                 return cls(root=folder)
         if git_root(here) is None:
             raise NoLedgerError("no ledger here, and no git repository", hint="git init, then: ledger init")
@@ -80,6 +87,8 @@ class Ledger:
 
     def sessions(self) -> Iterator[Path]:
         """The folders of all sessions, in name order."""
+        if self.receipts.is_symlink():
+            return
         for year in folders(self.receipts, layout.YEAR.fullmatch):
             for month in folders(year, layout.MONTH.fullmatch):
                 yield from folders(month, layout.SESSION.fullmatch)
@@ -130,7 +139,7 @@ class Ledger:
             raise StoreError(Problem(what="not the descriptor of a blob", value=f"{wanted.digest}, {wanted.size} bytes"))
         for folder in self.sessions():
             path = folder / layout.BLOBS / digest.hex_of(wanted.digest)
-            if folder.name == session and os.path.lexists(path):
+            if folder.name == session and not path.parent.is_symlink() and os.path.lexists(path):
                 data = objects.read(path, wanted.size)
                 if digest.of_bytes(data) != wanted.digest:
                     raise StoreError(Problem(what="the blob's bytes are not those of its name", value=str(path)))
@@ -143,14 +152,16 @@ class Ledger:
         Raises:
             NotFoundError: none begins so, or several; those are listed.
         """
-        wanted = digest.hex_of(prefix).lower()
-        found = [stored for stored in self.walk() if digest.hex_of(stored.digest).startswith(wanted)] if len(wanted) >= 4 else []
-        if len({stored.digest for stored in found}) == 1:
-            return found[0].digest
+        wanted = digest.hex_of(prefix.strip().lower())
+        if len(wanted) < SHORTEST:
+            raise NotFoundError(Problem(what=f"fewer than {SHORTEST} digits of a digest", value=prefix, hint="give more digits"))
+        found = {item.digest: item.session for item in self.walk() if digest.hex_of(item.digest).startswith(wanted)}
         if not found:
             raise NotFoundError(Problem(what="no receipt begins so", value=prefix, hint="ledger log lists them"))
-        listed = ", ".join(f"{digest.short(item.digest, 16)} ({item.session})" for item in found[:LISTED])
-        raise NotFoundError(Problem(what=f"{len(found)} receipts begin so", value=prefix, hint=f"give more digits: {listed}"))
+        if len(found) > 1:
+            listed = ", ".join(f"{digest.short(name, 16)} ({session})" for name, session in list(found.items())[:LISTED])
+            raise NotFoundError(Problem(what=f"{len(found)} receipts begin so", value=prefix, hint=f"give more digits: {listed}"))
+        return next(iter(found))
 
 
 def folders(parent: Path, named: Callable[[str], object]) -> list[Path]:
@@ -166,3 +177,25 @@ def folders(parent: Path, named: Callable[[str], object]) -> list[Path]:
 def git_root(start: Path) -> Path | None:
     """The work tree that holds ``start``: the folder with ``.git`` in it (a folder, or a file in a linked work tree)."""
     return next((folder for folder in (start, *start.parents) if (folder / ".git").exists()), None)
+
+
+def _check_marker(path: Path) -> None:
+    """Refuse a ledger whose layout this version does not know, before anything is written into it."""
+    try:
+        marker = tomllib.loads(objects.read(path, MAX_MARKER).decode())
+    except ValueError as error:
+        raise StoreError(Problem(what=f"not TOML: {error}", place=Place(file=str(path)))) from error
+    if marker.get("ledger") != LAYOUT:
+        what = f"a ledger of another layout; this version knows {LAYOUT}"
+        hint = "a newer version of ledger reads it"
+        raise NoLedgerError(
+            Problem(what=what, place=Place(file=str(path), path="ledger"), value=shorten(marker.get("ledger")), hint=hint)
+        )
+
+
+def _refuse_links(root: Path) -> None:
+    """A link in place of these folders would lead reads and writes out of the repository."""
+    for name in (layout.RECEIPTS, layout.STATE):
+        if (root / name).is_symlink():
+            what = "a symbolic link, which is never followed, stands where a folder of the ledger should"
+            raise StoreError(Problem(what=what, place=Place(file=str(root / name)), hint="remove it"))

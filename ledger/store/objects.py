@@ -2,8 +2,8 @@
 
 What it does: puts bytes under a name durably and exclusively, and reads files without surprises. What it does not do: know what
 the bytes are. Rules kept: bytes go to a file of the state folder first, are synced, and are linked into place, so that a name
-in ``receipts/`` always has all of its bytes; an existing name with the same bytes is fine, with others it is an error; a link
-is never followed.
+in ``receipts/`` always has all of its bytes; an existing name with the same bytes is fine, with others it is an error; no link
+is followed below the ledger's folder, neither for a file nor for a folder above it.
 """
 
 import errno
@@ -19,20 +19,24 @@ _HINTS = {
     errno.EROFS: "the file system is read-only",
     errno.EACCES: "check who owns the folder",
     errno.EPERM: "check who owns the folder",
+    errno.EXDEV: "the state folder must be on the file system of the receipts",
 }
+# What file systems without hard links answer (exFAT, some network and container mounts).
+_NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+_PIECE = 1 << 20
 
 
-def put(path: Path, data: bytes, scratch: Path) -> bool:
-    """Write ``data`` to ``path`` durably; whether it is new there. ``scratch`` is a folder of the same file system.
+def put(path: Path, data: bytes, *, root: Path, scratch: Path) -> bool:
+    """Write ``data`` to ``path`` durably; whether it is new there. ``path`` and ``scratch`` are below ``root``, on one disk.
 
     Raises:
-        StoreError: the name is taken by other bytes, or the disk refuses.
+        StoreError: the name is taken by other bytes, a link is in the way, or the disk refuses.
     """
     try:
         if _is_there(path, data):
             return False
-        path.parent.mkdir(parents=True, exist_ok=True)
-        scratch.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent, root)
+        make_folder(scratch, root)
         return _link(_write(scratch, path.name, data), path, data)
     except OSError as error:
         raise refused(error, path) from error
@@ -45,16 +49,42 @@ def read(path: Path, limit: int) -> bytes:
         StoreError: missing, not a regular file, or larger.
     """
     try:
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise StoreError(Problem(what="not a regular file", place=Place(file=str(path))))
-            if status.st_size > limit:
-                what = f"{status.st_size} bytes, and at most {limit} are read"
-                raise StoreError(Problem(what=what, place=Place(file=str(path))))
-            return file.read(limit)
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            return _read_regular(fd, path, limit)
+        finally:
+            os.close(fd)
     except OSError as error:
         raise refused(error, path) from error
+
+
+def make_folder(folder: Path, root: Path) -> None:
+    """Make ``folder`` and what is missing above it below ``root``, durably; what is there must be real folders.
+
+    Raises:
+        StoreError: a link or a file stands where a folder should. OSError: the disk refuses.
+    """
+    for place in (*reversed(folder.relative_to(root).parents), folder.relative_to(root)):
+        here = root / place
+        try:
+            mode = here.lstat().st_mode
+        except FileNotFoundError:
+            here.mkdir(exist_ok=True)
+            _sync_folder(here.parent)
+            mode = here.lstat().st_mode
+        if not stat.S_ISDIR(mode) and here != root:
+            raise StoreError(Problem(what="not a folder, and a link is never followed", place=Place(file=str(here))))
+
+
+def new_folder(folder: Path, root: Path) -> None:
+    """Make ``folder`` below ``root``, durably.
+
+    Raises:
+        FileExistsError: it is there already. StoreError, OSError: as :func:`make_folder`.
+    """
+    make_folder(folder.parent, root)
+    folder.mkdir()
+    _sync_folder(folder.parent)
 
 
 def sweep(scratch: Path) -> int:
@@ -62,7 +92,7 @@ def sweep(scratch: Path) -> int:
     removed = 0
     for path in scratch.glob("*.tmp") if scratch.is_dir() else ():
         owner = path.name.split(".")[0]
-        if owner.isdigit() and not Path("/proc", owner).exists():
+        if owner.isdigit() and not _is_alive(int(owner)):
             path.unlink(missing_ok=True)
             removed += 1
     return removed
@@ -74,10 +104,36 @@ def refused(error: OSError, path: Path) -> StoreError:
     return StoreError(Problem(what=what, place=Place(file=str(path)), hint=_HINTS.get(error.errno or 0)))
 
 
+def _read_regular(fd: int, path: Path, limit: int) -> bytes:
+    status = os.fstat(fd)
+    if not stat.S_ISREG(status.st_mode):
+        raise StoreError(Problem(what="not a regular file", place=Place(file=str(path))))
+    if status.st_size > limit:
+        what = f"{status.st_size} bytes, and at most {limit} are read"
+        raise StoreError(Problem(what=what, place=Place(file=str(path))))
+    data = os.read(fd, status.st_size)
+    if len(data) == status.st_size:
+        return data
+    pieces = [data]
+    while (left := status.st_size - sum(map(len, pieces))) and (piece := os.read(fd, min(left, _PIECE))):
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
 def _is_there(path: Path, data: bytes) -> bool:
     if not os.path.lexists(path):
         return False
-    if read(path, max(len(data), path.lstat().st_size)) == data:
+    if path.lstat().st_size == len(data) and read(path, len(data)) == data:
         return True
     raise StoreError(Problem(what="other bytes stand under this name already", place=Place(file=str(path)), hint="ledger verify"))
 
@@ -101,6 +157,11 @@ def _link(temporary: Path, path: Path, data: bytes) -> bool:
         os.link(temporary, path)
     except FileExistsError:
         return not _is_there(path, data)
+    except OSError as error:
+        if error.errno not in _NO_LINKS or os.path.lexists(path):
+            raise
+        # Between two writers of one name the later one wins here; a name is a digest, so both have the same bytes.
+        temporary.rename(path)
     finally:
         temporary.unlink(missing_ok=True)
     _sync_folder(path.parent)

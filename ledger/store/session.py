@@ -1,50 +1,81 @@
 """Writing the receipts of one session, in a chain.
 
-What it does: wraps a body into a receipt with its place in the chain, and writes receipts and blobs durably. What it does not
-do: commit them. Rules kept: a receipt's bytes are on disk before its digest is returned; every receipt names the one before it;
-two threads of a session never get the same place.
+What it does: wraps a body into a receipt with its place in the chain, and writes receipts and blobs durably; takes up a session
+that a killed process left. What it does not do: commit them. Rules kept: a receipt's bytes are on disk before its digest is
+returned; every receipt names the one before it; two threads of a session never get the same place; a session has one writer at
+a time, which a lock on its folder holds and the end of the process releases.
 """
 
+import errno
+import fcntl
+import os
 import threading
-from datetime import datetime
+import weakref
 from pathlib import Path
+from typing import Self
 
 from ledger.core import digest
 from ledger.core.clock import Clock, stamp
 from ledger.core.digest import Descriptor
+from ledger.core.errors import LedgerError, NotFoundError, Place, Problem, StoreError
 from ledger.core.words import Kind
 from ledger.receipt import codec
 from ledger.receipt.model import BODIES, Body, Chain, Receipt, Tool
 from ledger.store import layout, objects
-from ledger.store.ledger import Ledger
+from ledger.store.ledger import MAX_RECEIPT, Ledger
 
 _KINDS: dict[type, str] = {body: Kind(kind).value for kind, body in BODIES.items()}
 
 
 class SessionWriter:
-    """The writer of one session. ``token`` is four or more hex digits that keep sessions of one minute apart."""
+    """The writer of one session. ``token`` is four or more hex digits that keep sessions of one minute apart.
+
+    The session's folder is made with the first file, and must be new then. ``resume`` gives the writer of one that is there.
+    """
 
     def __init__(self, ledger: Ledger, spec: str, *, clock: Clock, token: str, tool: Tool) -> None:
-        began: datetime = clock.now()
-        self.session = layout.session_name(spec, began, token)
-        self.folder = ledger.root / layout.month_folder(began) / self.session
+        began = clock.now()
+        session = layout.session_name(spec, began, token)
+        self._open(ledger, ledger.root / layout.month_folder(began) / session, clock, tool)
+
+    def _open(self, ledger: Ledger, folder: Path, clock: Clock, tool: Tool) -> None:
+        self.session = folder.name
+        self.folder = folder
         self._ledger = ledger
         self._clock = clock
         self._tool = tool
-        self._lock = threading.Lock()
+        self._mutex = threading.Lock()
         self._next = 0
         self._last: str | None = None
         self._paths: list[Path] = []
+        self._is_mine = False
         objects.sweep(ledger.scratch)
+
+    @classmethod
+    def resume(cls, ledger: Ledger, session: str, *, clock: Clock, tool: Tool) -> Self:
+        """The writer of a session that is on disk, ready to add the receipt after its last one.
+
+        Raises:
+            NotFoundError: there is no such session.
+            StoreError: another process is writing it, or its receipts are not one chain.
+        """
+        folder = next((item for item in ledger.sessions() if item.name == session), None)
+        if folder is None:
+            raise NotFoundError(Problem(what="no such session", value=session, hint="ledger log lists them"))
+        writer = cls.__new__(cls)
+        writer._open(ledger, folder, clock, tool)
+        writer._hold()
+        writer._next, writer._last = _end_of_chain(folder)
+        return writer
 
     @property
     def paths(self) -> list[Path]:
-        """Every file written so far."""
+        """Every file written so far by this writer."""
         return list(self._paths)
 
     @property
     def count(self) -> int:
-        """How many receipts were written."""
+        """How many receipts the session has."""
         return self._next
 
     def record(self, body: Body) -> str:
@@ -53,7 +84,7 @@ class SessionWriter:
         Raises:
             StoreError: the disk refuses; the chain has not moved.
         """
-        with self._lock:
+        with self._mutex:
             receipt = Receipt(
                 kind=_KINDS[type(body)],
                 at=stamp(self._clock.now()),
@@ -75,10 +106,59 @@ class SessionWriter:
             StoreError: the disk refuses.
         """
         described = digest.describe(data, media_type)
-        with self._lock:
+        with self._mutex:
             self._put(self.folder / layout.BLOBS / digest.hex_of(described.digest), data)
         return described
 
     def _put(self, path: Path, data: bytes) -> None:
-        if objects.put(path, data, self._ledger.scratch):
+        if not self._is_mine:
+            self._begin()
+        if objects.put(path, data, root=self._ledger.root, scratch=self._ledger.scratch):
             self._paths.append(path)
+
+    def _begin(self) -> None:
+        """Make the session's folder, which nobody else may have made."""
+        try:
+            objects.new_folder(self.folder, self._ledger.root)
+        except FileExistsError as error:
+            problem = Problem(what="a session of this name is there already", value=self.session, hint="run it again")
+            raise StoreError(problem) from error
+        except OSError as error:
+            raise objects.refused(error, self.folder) from error
+        self._hold()
+
+    def _hold(self) -> None:
+        """Lock the folder for as long as this writer lives."""
+        try:
+            fd = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError as error:
+            raise objects.refused(error, self.folder) from error
+        weakref.finalize(self, os.close, fd)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            # A file system that cannot lock folders leaves the promise to the name, which is drawn by chance.
+            if error.errno == errno.EWOULDBLOCK:
+                problem = Problem(what="another process is writing this session", value=self.session, hint="wait for it to end")
+                raise StoreError(problem) from error
+        self._is_mine = True
+
+
+def _end_of_chain(folder: Path) -> tuple[int, str | None]:
+    """The place after the last receipt in ``folder``, and the last receipt's digest."""
+    chain = sorted(_place(path) for path in folder.iterdir() if layout.hex_of(path.name) is not None)
+    if [place for place, _ in chain] != list(range(len(chain))):
+        raise _broken(folder, "its receipts are not one chain without a gap")
+    return len(chain), chain[-1][1] if chain else None
+
+
+def _place(path: Path) -> tuple[int, str]:
+    data = objects.read(path, MAX_RECEIPT)
+    try:
+        return codec.decode(data).chain.n, digest.of_bytes(data)
+    except LedgerError as error:
+        raise _broken(path, "not a receipt") from error
+
+
+def _broken(path: Path, what: str) -> StoreError:
+    return StoreError(Problem(what=what, place=Place(file=str(path)), hint="ledger verify says what is wrong"))

@@ -7,22 +7,28 @@ the set of their digests.
 """
 
 import os
-import re
-import stat
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
-from attrs import define, frozen
+from attrs import asdict, define, frozen
 
 from ledger.core import canonical, digest
 from ledger.core.digest import Descriptor
 from ledger.core.errors import LedgerError, StoreError, shorten
-from ledger.receipt import codec
-from ledger.receipt.model import Boot, Receipt, blobs, links
+from ledger.core.text import visible
+from ledger.core.words import Kind
+from ledger.receipt import codec, shape
+from ledger.receipt.model import blobs, links
 from ledger.store import layout, objects
 from ledger.store.ledger import MAX_BLOB, MAX_RECEIPT, Ledger
 
 KEPT = (".gitkeep", "README.md")
+RESTORE = "restore it: git checkout -- <file>"
+REMOVE = "remove it"
+MOVE = "move it out of receipts/"
 
 
 @frozen(kw_only=True)
@@ -37,170 +43,254 @@ class Finding:
 
 @define
 class Checked:
-    """How much was looked at."""
+    """How much was looked at. ``unnamed`` are whole blobs that no receipt names: what a killed session leaves, no fault."""
 
     sessions: int = 0
     receipts: int = 0
     blobs: int = 0
+    unnamed: int = 0
     bytes: int = 0
 
     def counts(self) -> dict[str, int]:
         """The counts by name."""
-        return {"sessions": self.sessions, "receipts": self.receipts, "blobs": self.blobs, "bytes": self.bytes}
+        return asdict(self)
 
 
 @frozen(kw_only=True)
 class _Read:
-    """A receipt that could be read, and where."""
+    """What the rest of its session must know of a receipt that could be read."""
 
     digest: str
     path: Path
-    receipt: Receipt
+    kind: str
+    n: int
+    after: str | None
+    links: Mapping[str, str]
+    blobs: Sequence[Descriptor]
 
 
 def verify(ledger: Ledger, checked: Checked) -> Iterator[Finding]:
     """Every finding, session after session; ``checked`` is counted up as it goes."""
     known = {stored.digest for stored in ledger.walk()}
-    yield from _strangers(ledger)
+    yield from _above_sessions(ledger)
     for folder in ledger.sessions():
         checked.sessions += 1
-        read: list[_Read] = []
-        for item in _receipts(ledger, folder, checked):
-            if isinstance(item, Finding):
-                yield item
-            else:
-                read.append(item)
-                yield from _one(ledger, item, known)
-        yield from _chain(ledger, folder, read)
-        yield from _blobs(ledger, folder, read, checked)
+        yield from _session(ledger, folder, known, checked)
 
 
-def _strangers(ledger: Ledger) -> Iterator[Finding]:
-    """What stands above the sessions and is no part of a ledger."""
-    levels = [(ledger.receipts, layout.YEAR)]
-    levels += [(year, layout.MONTH) for year in _real_folders(ledger.receipts, layout.YEAR)]
-    levels += [(month, layout.SESSION) for parent, _ in levels[1:] for month in _real_folders(parent, layout.MONTH)]
-    for parent, pattern in levels:
-        for entry in _entries(parent):
-            if entry.is_symlink():
-                yield _finding(ledger, Path(entry.path), "link", "a symbolic link, which is never followed", "remove it")
-            elif entry.name in KEPT and parent == ledger.receipts:
-                continue
-            elif not pattern.fullmatch(entry.name) or not entry.is_dir(follow_symlinks=False):
-                yield _finding(ledger, Path(entry.path), "stranger", "no part of a ledger", "move it out of receipts/")
+def _above_sessions(ledger: Ledger) -> Iterator[Finding]:
+    """What stands in the folders above the sessions and is no part of a ledger."""
+    if ledger.receipts.is_symlink():
+        yield _finding(ledger, ledger.receipts, "link", "a symbolic link, which is never followed", REMOVE)
+        return
+    levels = [ledger.receipts]
+    for pattern in (layout.YEAR, layout.MONTH, layout.SESSION):
+        below: list[Path] = []
+        for parent in levels:
+            for entry in _listed(parent):
+                if isinstance(entry, str):
+                    yield _finding(ledger, parent, "unreadable", entry)
+                elif pattern.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
+                    below.append(Path(entry.path))
+                elif entry.name not in KEPT or parent != ledger.receipts or entry.is_symlink():
+                    yield _stranger(ledger, entry, "no part of a ledger")
+        levels = below
 
 
-def _receipts(ledger: Ledger, folder: Path, checked: Checked) -> Iterator[_Read | Finding]:
-    for entry in sorted(_entries(folder), key=lambda item: item.name):
-        path = Path(entry.path)
-        if entry.name == layout.BLOBS and entry.is_dir(follow_symlinks=False):
-            continue
-        if entry.is_symlink():
-            yield _finding(ledger, path, "link", "a symbolic link, which is never followed", "remove it")
-        elif layout.hex_of(entry.name) is None:
-            yield _finding(ledger, path, "stranger", "not the name of a receipt", "move it out of receipts/")
+def _session(ledger: Ledger, folder: Path, known: set[str], checked: Checked) -> Iterator[Finding]:
+    read: list[_Read] = []
+    unread = 0
+    for item in _receipts(ledger, folder, known, checked):
+        if isinstance(item, _Read):
+            read.append(item)
         else:
-            yield _read(ledger, path, checked)
+            unread += item.code in ("unreadable", "digest", "shape")
+            yield item
+    yield from _chain(ledger, folder, read, unread)
+    yield from _roles(ledger, read)
+    yield from _blobs(ledger, folder, read, checked)
 
 
-def _read(ledger: Ledger, path: Path, checked: Checked) -> _Read | Finding:
+def _receipts(ledger: Ledger, folder: Path, known: set[str], checked: Checked) -> Iterator[_Read | Finding]:
+    for entry in _listed(folder):
+        if isinstance(entry, str):
+            yield _finding(ledger, folder, "unreadable", entry)
+        elif layout.hex_of(entry.name) is not None and not entry.is_symlink():
+            yield from _receipt(ledger, folder / entry.name, known, checked)
+        elif entry.name != layout.BLOBS or not entry.is_dir(follow_symlinks=False):
+            yield _stranger(ledger, entry, "not the name of a receipt")
+
+
+def _receipt(ledger: Ledger, path: Path, known: set[str], checked: Checked) -> Iterator[_Read | Finding]:
+    """One receipt: what it says of itself, or why it cannot be read, and what is wrong with it alone."""
     try:
         data = objects.read(path, MAX_RECEIPT)
     except StoreError as error:
-        return _finding(ledger, path, "unreadable", error.problems[0].what)
+        yield _finding(ledger, path, "unreadable", error.problems[0].what)
+        return
     checked.receipts += 1
     checked.bytes += len(data)
-    name = digest.PREFIX + (layout.hex_of(path.name) or "")
-    found = digest.of_bytes(data)
-    if found != name:
-        hint = f"its bytes have {digest.short(found, 16)}…; restore it: git checkout -- <file>"
-        return _finding(ledger, path, "digest", "the bytes are not those of the name", hint)
+    name = digest.of_bytes(data)
+    if layout.receipt_name(digest.hex_of(name)) != path.name:
+        hint = f"its bytes have {digest.short(name, 16)}…; {RESTORE}"
+        yield _finding(ledger, path, "digest", "the bytes are not those of the name", hint)
+        return
     try:
-        receipt = codec.decode(data)
+        wire = canonical.decode(data)
+        item = _understood(wire, name, path)
     except LedgerError as error:
-        return _finding(ledger, path, "shape", f"not a receipt: {shorten(str(error), 300)}")
-    if not canonical.is_canonical(data):
-        return _finding(ledger, path, "canonical", "a receipt, but not in canonical form")
-    return _Read(digest=name, path=path, receipt=receipt)
+        yield _finding(ledger, path, "shape", f"not a receipt: {shorten(str(error), 300)}")
+        return
+    if not _is_spelled(data, wire):
+        yield _finding(ledger, path, "canonical", "a receipt, but not in canonical form")
+    yield from _alone(ledger, item, wire, known)
+    yield item
 
 
-def _one(ledger: Ledger, item: _Read, known: set[str]) -> Iterator[Finding]:
-    receipt = item.receipt
-    if receipt.session != item.path.parent.name:
-        what = f"it says session {shorten(receipt.session)}, and stands in another folder"
-        yield _finding(ledger, item.path, "session", what)
-    for role, target in links(receipt).items():
+def _understood(wire: Any, name: str, path: Path) -> _Read:
+    """The receipt, by the quick check where that is certain, else by the codec, which says what is wrong."""
+    if shape.fits(wire):
+        kind, n, after = wire["kind"], wire["chain"]["n"], wire["chain"].get("after")
+        return _Read(digest=name, path=path, kind=kind, n=n, after=after, links=shape.links(wire), blobs=shape.blobs(wire))
+    receipt = codec.from_wire(wire)
+    return _Read(
+        digest=name,
+        path=path,
+        kind=receipt.kind,
+        n=receipt.chain.n,
+        after=receipt.chain.after,
+        links=links(receipt),
+        blobs=blobs(receipt),
+    )
+
+
+def _is_spelled(data: bytes, wire: Any) -> bool:
+    try:
+        return canonical.encode(wire) == data
+    except canonical.CanonicalError:
+        return False
+
+
+def _alone(ledger: Ledger, item: _Read, wire: Any, known: set[str]) -> Iterator[Finding]:
+    """What is wrong with a receipt whatever stands beside it in its session."""
+    if wire["session"] != item.path.parent.name:
+        what = f"it says session {shorten(wire['session'])}, and stands in another folder"
+        yield _finding(ledger, item.path, "session", what, "move it to the folder of its session")
+    if not _is_time(wire["at"]):
+        yield _finding(ledger, item.path, "time", f"no time in UTC: {shorten(wire['at'])}")
+    for role, target in item.links.items():
         if target not in known:
-            what = f"{role} names {digest.short(target, 16)}…, which is not in the ledger"
+            what = f"{role} names {digest.short(shorten(target), 16)}…, which is not in the ledger"
             yield _finding(ledger, item.path, "dangling", what, "fetch the branch that has it")
-    body = receipt.body
-    if isinstance(body, Boot) and codec.fingerprint(body.factors.identity) != body.fingerprint:
-        yield _finding(ledger, item.path, "fingerprint", "the fingerprint is not the digest of the identity factors")
+    if item.kind == Kind.BOOT:
+        boot = wire[Kind.BOOT]
+        if codec.fingerprint(boot["factors"].get("identity", {})) != boot["fingerprint"]:
+            yield _finding(ledger, item.path, "fingerprint", "the fingerprint is not the digest of the identity factors")
 
 
-def _chain(ledger: Ledger, folder: Path, read: Sequence[_Read]) -> Iterator[Finding]:
+def _is_time(text: str) -> bool:
+    try:
+        return text.endswith("Z") and datetime.fromisoformat(text) is not None
+    except ValueError:
+        return False
+
+
+def _chain(ledger: Ledger, folder: Path, read: Sequence[_Read], unread: int) -> Iterator[Finding]:
     """The receipts of a session form one chain from 0 without a gap or a fork."""
-    by_place: dict[int, list[_Read]] = {}
+    by_place: dict[int, list[_Read]] = defaultdict(list)
     for item in read:
-        by_place.setdefault(item.receipt.chain.n, []).append(item)
-    for place in range(max(by_place, default=-1) + 1):
-        here = by_place.get(place, [])
-        if not here:
-            yield _finding(ledger, folder, "gap", f"the chain has no receipt at {place}", "a receipt of this session is missing")
-        for item in here[1:]:
-            yield _finding(ledger, item.path, "fork", f"a second receipt at {place} of the chain")
-        before = {item.digest for item in by_place.get(place - 1, [])}
-        for item in here:
-            after = item.receipt.chain.after
-            if (place == 0) != (after is None) or (before and after not in before):
+        by_place[item.n].append(item)
+    yield from _gaps(ledger, folder, sorted(by_place), unread)
+    for place, here in sorted(by_place.items()):
+        before = {item.digest for item in by_place.get(place - 1, ())}
+        for index, item in enumerate(here):
+            if index:
+                yield _finding(ledger, item.path, "fork", f"a second receipt at {place} of the chain")
+            if place < 0:
+                yield _finding(ledger, item.path, "chain", f"{place} is no place in a chain")
+            elif (place == 0) != (item.after is None) or (before and item.after not in before):
                 yield _finding(ledger, item.path, "chain", f"at {place} of the chain, but not after the receipt before it")
-    for place in (number for number in by_place if number < 0):
-        yield _finding(ledger, by_place[place][0].path, "chain", f"{place} is no place in a chain")
+
+
+def _gaps(ledger: Ledger, folder: Path, places: Sequence[int], unread: int) -> Iterator[Finding]:
+    """Places without a receipt; where no more are missing than could not be read, those are the ones, and told already."""
+    runs = []
+    expected = 0
+    for place in places:
+        if place > expected:
+            runs.append((expected, place - 1))
+        expected = max(expected, place + 1)
+    if sum(last - first + 1 for first, last in runs) <= unread:
+        return
+    for first, last in runs:
+        where = f"at {first}" if first == last else f"from {first} to {last}"
+        hint = "a receipt of this session is missing: fetch the branch that has it"
+        yield _finding(ledger, folder, "gap", f"the chain has no receipt {where}", hint)
+
+
+def _roles(ledger: Ledger, read: Sequence[_Read]) -> Iterator[Finding]:
+    """A link called ``boot`` or ``attempt`` leads to a receipt of that kind."""
+    kinds = {item.digest: item.kind for item in read}
+    for item in read:
+        for role in (Kind.ATTEMPT, Kind.BOOT):
+            found = kinds.get(item.links.get(role, ""), role)
+            if found != role:
+                yield _finding(ledger, item.path, "role", f"its {role} is a receipt of another kind: {shorten(found)}")
 
 
 def _blobs(ledger: Ledger, folder: Path, read: Sequence[_Read], checked: Checked) -> Iterator[Finding]:
-    wanted: dict[str, tuple[_Read, Descriptor]] = {}
+    wanted: dict[str, set[int]] = defaultdict(set)
     for item in read:
-        for descriptor in blobs(item.receipt):
-            wanted.setdefault(descriptor.digest, (item, descriptor))
+        for descriptor in item.blobs:
+            wanted[descriptor.digest].add(descriptor.size)
     there = set()
-    for entry in _entries(folder / layout.BLOBS):
-        path = Path(entry.path)
-        if not layout.HEX.fullmatch(entry.name) or not entry.is_file(follow_symlinks=False):
-            yield _finding(ledger, path, "stranger", "not a blob", "move it out of receipts/")
-            continue
-        name = digest.PREFIX + entry.name
-        there.add(name)
-        checked.blobs += 1
-        if name in wanted:
-            yield from _blob(ledger, path, wanted[name][1])
+    for entry in () if (folder / layout.BLOBS).is_symlink() else _listed(folder / layout.BLOBS):
+        if isinstance(entry, str):
+            yield _finding(ledger, folder / layout.BLOBS, "unreadable", entry)
+        elif not layout.HEX.fullmatch(entry.name) or not entry.is_file(follow_symlinks=False):
+            yield _stranger(ledger, entry, "not a blob")
         else:
-            yield _finding(ledger, path, "orphan", "no receipt of this session names this blob")
-    for name in sorted(set(wanted) - there):
-        item, descriptor = wanted[name]
-        what = f"its blob {digest.short(name, 16)}… ({descriptor.mediaType}) is not there"
-        yield _finding(ledger, item.path, "blob-missing", what)
+            name = digest.PREFIX + entry.name
+            there.add(name)
+            checked.blobs += 1
+            checked.unnamed += name not in wanted
+            yield from _blob(ledger, Path(entry.path), name, wanted[name])
+    missing = {descriptor.digest: (item, descriptor) for item in reversed(read) for descriptor in item.blobs}
+    for name in sorted(missing.keys() - there):
+        item, descriptor = missing[name]
+        what = f"its blob {digest.short(shorten(name), 16)}… ({shorten(descriptor.mediaType)}) is not there"
+        yield _finding(ledger, item.path, "blob-missing", what, "fetch it, or restore it from git")
 
 
-def _blob(ledger: Ledger, path: Path, descriptor: Descriptor) -> Iterator[Finding]:
-    status = path.lstat()
-    if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BLOB:
-        yield _finding(ledger, path, "unreadable", "not a regular file, or too large to be read")
-    elif status.st_size != descriptor.size or digest.of_file(path) != descriptor.digest:
-        yield _finding(ledger, path, "blob", "the blob's bytes are not those of its name", "restore it: git checkout -- <file>")
+def _blob(ledger: Ledger, path: Path, name: str, sizes: set[int]) -> Iterator[Finding]:
+    try:
+        size = path.lstat().st_size
+        if size > MAX_BLOB:
+            yield _finding(ledger, path, "unreadable", f"{size} bytes, and at most {MAX_BLOB} are read")
+        elif sizes - {size} or digest.of_file(path) != name:
+            yield _finding(ledger, path, "blob", "the blob's bytes are not those of its name or its size", RESTORE)
+    except OSError as error:
+        yield _finding(ledger, path, "unreadable", (error.strerror or str(error)).lower())
 
 
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
+def _listed(folder: Path) -> list[os.DirEntry[str] | str]:
+    """The entries of a folder in name order, or why there are none; a folder that is not there has none."""
     try:
         with os.scandir(folder) as entries:
-            return list(entries)
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
+            return [*sorted(entries, key=lambda entry: entry.name)]
+    except FileNotFoundError:
         return []
+    except OSError as error:
+        return [(error.strerror or str(error)).lower()]
 
 
-def _real_folders(parent: Path, pattern: re.Pattern[str]) -> list[Path]:
-    return [Path(item.path) for item in _entries(parent) if item.is_dir(follow_symlinks=False) and pattern.fullmatch(item.name)]
+def _stranger(ledger: Ledger, entry: os.DirEntry[str], what: str) -> Finding:
+    if entry.is_symlink():
+        return _finding(ledger, Path(entry.path), "link", "a symbolic link, which is never followed", REMOVE)
+    return _finding(ledger, Path(entry.path), "stranger", what, MOVE)
 
 
 def _finding(ledger: Ledger, path: Path, code: str, what: str, hint: str = "") -> Finding:
-    return Finding(path=path.relative_to(ledger.root).as_posix(), code=code, what=what, hint=hint)
+    # A name on disk may hold bytes that are no text; escaped, it can be shown and written as JSON.
+    shown = visible(path.relative_to(ledger.root).as_posix(), keep=frozenset())
+    return Finding(path=shown, code=code, what=what, hint=hint)
