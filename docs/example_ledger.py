@@ -240,6 +240,7 @@ def _decide(writer: SessionWriter, spec: Spec, arm: str, made: Sequence[_Made]) 
             reasons=said.reasons,
             inputs=tuple(digest for item in both for digest in item.inputs),
             control=CONTROL,
+            rule={"metrics": list(spec.rule.metrics), "better_than": spec.rule.better_than, "worse_than": spec.rule.worse_than},
             effects=said.effects,
         )
     )

@@ -101,7 +101,7 @@ def _write(ledger: Ledger, body: Claim) -> str:
 
 
 def _show_claim(found: Evaluated, says: str, holds: bool, written: str | None) -> None:
-    marks = ", ".join(found.row.marks)
+    marks = ", ".join(mark for mark in found.row.marks if mark != found.row.evidence)
     about = f"{number(found.row.value)} {found.row.unit}, {found.orientation}, {found.row.evidence}" + (
         f" [{marks}]" if marks else ""
     )

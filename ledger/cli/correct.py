@@ -10,6 +10,7 @@ import sys
 from typing import Any
 
 import click
+from attrs import evolve
 
 from ledger.cli.author import author_of
 from ledger.cli.formats import number
@@ -21,6 +22,7 @@ from ledger.core.digest import short
 from ledger.core.errors import ExitCode, Problem, UsageError
 from ledger.core.words import CorrectionKind
 from ledger.query.blast import Blast, blast
+from ledger.query.flips import changed, flips
 from ledger.query.index import open_index
 from ledger.query.names import resolve
 from ledger.receipt.model import Correction
@@ -74,7 +76,10 @@ def correct(state: State, /, target: str, reason: str, code: str, by: str | None
             targets = undone_by(connection.execute("SELECT by_digest FROM struck WHERE digest = ?", targets).fetchall(), target)
         if targets == replacements:
             raise UsageError("a receipt cannot take its own place")
-        touched = blast(connection, targets, strikes=action in STRIKING and rest["scope"] is None)
+        strikes = action in STRIKING and rest["scope"] is None
+        touched = blast(connection, targets, strikes=strikes)
+        if strikes:
+            touched = evolve(touched, dependents=flips(ledger, connection, touched.struck, touched.dependents))
     body = Correction(
         action=action,
         targets=tuple(targets),
@@ -160,7 +165,10 @@ def show_blast(body: Correction, touched: Blast) -> None:
     if len(touched.cells) > min(len(rows), CELLS_SHOWN):
         show_remark(f"{len(touched.cells) - min(len(rows), CELLS_SHOWN)} more cells change")
     for item in touched.dependents:
-        show_line(f"stale: {item.kind} {short(item.digest)} {item.arm} ({item.said}) rests on it", "yellow")
+        then = f", then {item.then}" if item.then and changed(item) else ""
+        show_line(
+            f"stale: {item.kind} {short(item.digest)} {item.name} ({item.said}{then}) rests on it", "red" if then else "yellow"
+        )
     if not touched.cells and not touched.dependents:
         show_line("nothing else rests on it")
 
@@ -192,6 +200,7 @@ def as_data(body: Correction, touched: Blast, written: str | None) -> dict[str, 
             for cell in touched.cells
         ],
         "dependents": [
-            {"receipt": item.digest, "kind": item.kind, "arm": item.arm, "said": item.said} for item in touched.dependents
+            {"receipt": item.digest, "kind": item.kind, "name": item.name, "said": item.said, "then": item.then}
+            for item in touched.dependents
         ],
     }

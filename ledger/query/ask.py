@@ -67,14 +67,14 @@ class Answer:
     values: tuple[object, ...] = field(factory=tuple)
 
 
-def answer(connection: duckdb.DuckDBPyConnection, ask: Ask, *, show_struck: bool = False) -> Answer:
-    """The answer to ``ask``.
+def answer(connection: duckdb.DuckDBPyConnection, ask: Ask, *, show_struck: bool = False, struck: str = "struck") -> Answer:
+    """The answer to ``ask``; ``struck`` names a table of what does not count, where that is not what the corrections say now.
 
     Raises:
         QueryError: a metric, arm, lane or value of a filter that the ledger does not know; the nearest is offered.
     """
     until = moment(ask) if ask.as_of else None
-    struck = _struck_at(connection, until) if until else "struck"
+    struck = _struck_at(connection, until) if until else struck
     found = _ratio(connection, ask, struck, until) if ask.over else _plain(connection, ask, ask.side, struck, until)
     if not found.rows and not found.missing:
         _explain(connection, ask)

@@ -29,12 +29,13 @@ class CellChange:
 
 @frozen(kw_only=True)
 class Dependent:
-    """A receipt that rests on a target: a decision, a claim or a correction."""
+    """A decision (``name`` is its arm), claim or correction that rests on a target; ``then`` is what it would say."""
 
     digest: str
     kind: str
-    arm: str
+    name: str
     said: str
+    then: str = ""
 
 
 @frozen(kw_only=True)
@@ -102,9 +103,10 @@ def _dependents(connection: duckdb.DuckDBPyConnection, struck: Sequence[str]) ->
         "WITH RECURSIVE up AS (SELECT source FROM link WHERE role IN ('inputs', 'replacements') "
         "AND target IN (SELECT unnest(?::VARCHAR[])) "
         "UNION SELECT l.source FROM link l JOIN up ON l.target = up.source WHERE l.role = 'inputs') "
-        "SELECT r.digest, r.kind, coalesce(r.arm, ''), coalesce(d.verdict, c.action, '') "
-        "FROM up JOIN receipt r ON r.digest = up.source LEFT JOIN decision d USING (id) LEFT JOIN correction c USING (id) "
+        "SELECT r.digest, r.kind, coalesce(r.arm, m.name, ''), coalesce(d.verdict, c.action, m.says, '') FROM up "
+        "JOIN receipt r ON r.digest = up.source LEFT JOIN decision d USING (id) LEFT JOIN correction c USING (id) "
+        "LEFT JOIN claim m USING (id) LEFT JOIN struck s ON s.digest = r.digest WHERE s.digest IS NULL "
         "ORDER BY r.place, r.n",
         [list(struck)],
     ).fetchall()
-    return tuple(Dependent(digest=str(row[0]), kind=str(row[1]), arm=str(row[2]), said=str(row[3])) for row in rows)
+    return tuple(Dependent(digest=str(row[0]), kind=str(row[1]), name=str(row[2]), said=str(row[3])) for row in rows)

@@ -5,6 +5,8 @@ make them again; it says with which command. Rules kept: a decision that was mad
 listed.
 """
 
+import shlex
+
 import duckdb
 from attrs import frozen
 
@@ -52,5 +54,5 @@ def stale(connection: duckdb.DuckDBPyConnection) -> list[Stale]:
 
 def _again(kind: str, spec: str, name: str, expression: str, said: str) -> str:
     if kind == "claim":
-        return f'ledger claim "{expression}" --says {said} --name {name}'
-    return f"ledger decide {spec}"
+        return shlex.join(["ledger", "claim", expression, "--says", said, "--name", name])
+    return shlex.join(["ledger", "decide", f"specs/{spec}.toml"])

@@ -50,7 +50,14 @@ def made(build: Builder, ledger: Ledger) -> dict[str, str]:
     _, a2 = build.arm("a", {"C6": 102.0})
     _, b1 = build.arm("b", {"C6": 120.0})
     decision = build.writer.record(
-        Decision(subject=build.subject("b"), verdict=Verdict.KEEP, reasons=("r",), inputs=(a1, a2, b1), control="a")
+        Decision(
+            subject=build.subject("b"),
+            verdict=Verdict.KEEP,
+            reasons=("r",),
+            inputs=(a1, a2, b1),
+            control="a",
+            rule={"metrics": ["C6"]},
+        )
     )
     (ledger.root / "exp.toml").write_text(SPEC)
     return {"a1": a1, "a2": a2, "b1": b1, "decision": decision}
@@ -94,10 +101,26 @@ def test_a_claim_goes_stale_false_and_back(shell, made) -> None:  # type: ignore
     assert states(shell) == ["false", "false"]
     code, found = shell("stale")
     assert (code, {item["kind"] for item in found}) == (1, {"claim", "decision"})
-    assert any(item["again"] == f'ledger claim "{RATIO}" --says 1.19 --name moves' for item in found)
+    assert any(item["again"] == f"ledger claim '{RATIO}' --says 1.19 --name moves" for item in found)
     assert shell("correct", made["a2"], "--reinstate", "--reason", "r", "--yes")[0] == 0
     assert states(shell) == ["holds", "holds"]
     assert shell("stale") == (0, [])
+
+
+def test_a_blast_radius_says_what_would_turn_over(shell, made) -> None:  # type: ignore[no-untyped-def]  # fixtures above
+    shell("claim", RATIO, "--says", "1.19", "--name", "x")
+    shell("claim", "C6 of b", "--says", "120", "--name", "untouched")
+    touched = shell("correct", made["b1"], "--retract", "--reason", "r", "--dry-run")[1]["dependents"]
+    assert {(item["kind"], item["name"], item["then"]) for item in touched} == {
+        ("decision", "b", "inconclusive"),
+        ("claim", "x", "no figure"),
+        ("claim", "untouched", "no figure"),
+    }
+    touched = shell("correct", made["a2"], "--retract", "--reason", "r", "--dry-run")[1]["dependents"]
+    assert {(item["kind"], item["name"], item["then"]) for item in touched} == {
+        ("decision", "b", "keep"),
+        ("claim", "x", "false: 1.20"),
+    }
 
 
 def test_a_number_that_stays_although_an_input_is_gone_is_stale(shell, made, build: Builder) -> None:  # type: ignore[no-untyped-def]  # fixtures above
@@ -109,7 +132,7 @@ def test_a_number_that_stays_although_an_input_is_gone_is_stale(shell, made, bui
 
 def test_a_decision_made_again_is_no_longer_stale(shell, made) -> None:  # type: ignore[no-untyped-def]  # fixtures above
     shell("correct", made["a2"], "--retract", "--reason", "r", "--yes")
-    assert [item["again"] for item in shell("stale")[1]] == ["ledger decide exp"]
+    assert [item["again"] for item in shell("stale")[1]] == ["ledger decide specs/exp.toml"]
     code, decisions = shell("decide", "exp.toml")
     assert code == 0
     assert [(item["arm"], item["control"], item["verdict"]) for item in decisions] == [("b", "a", "keep")]
