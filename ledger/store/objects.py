@@ -92,10 +92,21 @@ def sweep(scratch: Path) -> int:
     removed = 0
     for path in scratch.glob("*.tmp") if scratch.is_dir() else ():
         owner = path.name.split(".")[0]
-        if owner.isdigit() and not _is_alive(int(owner)):
+        if not is_alive(owner):
             path.unlink(missing_ok=True)
             removed += 1
     return removed
+
+
+def is_alive(process: str) -> bool:
+    """Whether the process of this number runs; of what is no number, too, since nobody may then remove what it has."""
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except (ValueError, OverflowError, PermissionError):
+        return True
+    return True
 
 
 def refused(error: OSError, path: Path) -> StoreError:
@@ -118,16 +129,6 @@ def _read_regular(fd: int, path: Path, limit: int) -> bytes:
     while (left := status.st_size - sum(map(len, pieces))) and (piece := os.read(fd, min(left, _PIECE))):
         pieces.append(piece)
     return b"".join(pieces)
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    return True
 
 
 def _is_there(path: Path, data: bytes) -> bool:
