@@ -5,13 +5,15 @@ it does not do: judge by the rule of a spec. Rules kept: exit 0 for the same or 
 hold; marks of both sides are printed with the verdict.
 """
 
+from functools import partial
 from typing import Any
 
 import click
 from rich.text import Text
 
-from ledger.analysis.compare import Comparability, Comparison, compare
+from ledger.analysis.compare import Comparability, Comparison, changes, compare
 from ledger.analysis.movement import Direction, Movement, movements
+from ledger.cli.explained import isolated_data, show_explained, show_isolated
 from ledger.cli.formats import number
 from ledger.cli.screen import show_json, show_line, show_remark, show_table
 from ledger.cli.state import State, json_option, pass_state
@@ -20,10 +22,14 @@ from ledger.core.errors import ExitCode
 from ledger.core.text import one_line
 from ledger.core.words import FieldClass
 from ledger.query.claims import unfit_for
+from ledger.query.explain import explain
 from ledger.query.index import open_index
+from ledger.query.isolate import isolate
+from ledger.query.language import parse
 from ledger.query.names import resolve
 from ledger.query.sides import SideOf, arm_side, noise, side
 from ledger.store.ledger import Ledger
+from ledger.store.revision import receipts_at
 
 STYLES = {Direction.BETTER: "green", Direction.WORSE: "red", Direction.MOVED: "yellow"}
 HOLDS = (Comparability.SAME, Comparability.CLEAN)
@@ -32,30 +38,74 @@ HOLDS = (Comparability.SAME, Comparability.CLEAN)
 @click.command()
 @click.argument("left", metavar="A")
 @click.argument("right", metavar="B")
+@click.option(
+    "--of", "question", help="A and B are moments (dates, times, git revisions): say why this question's answer changed."
+)
 @click.option("--all", "show_all", is_flag=True, help="Show every metric and every provenance field.")
 @json_option
 @pass_state
-def diff(state: State, left: str, right: str, show_all: bool, as_json: bool) -> int:
+def diff(state: State, left: str, right: str, question: str | None, show_all: bool, as_json: bool) -> int:
     """Say what differed between A and B, and what moved.
 
     A and B are arms (ARM or SPEC:ARM: all boots of its latest configuration), or single receipts: a digest's first digits,
     ARM/MEASURE, or ARM~0 for an arm's latest boot; ~1 is the one before.
     Exit code 0 when the comparison is clean (or both are the same), 1 when it is not.
+
+    \b
+    ledger diff control threads-2
+    ledger diff 2026-10-19 2026-10-20 --of "prefill@93335 of C / prefill@93335 of B"
     """
     ledger = Ledger.find(state.directory)
+    if question is not None:
+        with open_index(ledger) as connection:
+            explained = explain(connection, parse(question), left, right, partial(receipts_at, ledger))
+        show_explained(explained, question, as_json)
+        return ExitCode.YES
     with open_index(ledger) as connection:
         ours, theirs = (arm_side(connection, name) or side(connection, resolve(connection, name)) for name in (left, right))
         bands = (
             noise(connection, [ours.fingerprint, theirs.fingerprint], ours.evidence) if ours.evidence == theirs.evidence else {}
         )
         unfit = unfit_for(connection, [*ours.boots, ours.digest, *theirs.boots, theirs.digest], "comparison")
+        alone = isolate(connection, ours, changes(ours.factors, theirs.factors))
     found = compare(ours.factors, theirs.factors, refusals=[*refusals(ours, theirs), *unfit])
     moved = movements(ours.samples, theirs.samples, bands)
     if as_json:
-        show_json(as_data(ours, theirs, found, moved))
+        show_json({**as_data(ours, theirs, found, moved), "isolated": [isolated_data(item) for item in alone]})
     else:
         _show(ours, theirs, found, moved, show_all)
+        if len(alone) > 1:
+            show_isolated(alone, ours.label)
     return ExitCode.YES if found.verdict in HOLDS else ExitCode.NO
+
+
+@click.command(name="compare")
+@click.argument("left", metavar="A")
+@click.argument("right", metavar="B")
+@json_option
+@pass_state
+def compare_command(state: State, left: str, right: str, as_json: bool) -> int:
+    """Say whether A and B can be compared: same, clean, caveat, confounded or refused, and the factors.
+
+    A and B are named as in `ledger diff`. Exit code 0 when the comparison is clean (or both are the same), 1 when it is not.
+    """
+    ledger = Ledger.find(state.directory)
+    with open_index(ledger) as connection:
+        ours, theirs = (arm_side(connection, name) or side(connection, resolve(connection, name)) for name in (left, right))
+        unfit = unfit_for(connection, [*ours.boots, ours.digest, *theirs.boots, theirs.digest], "comparison")
+    found = compare(ours.factors, theirs.factors, refusals=[*refusals(ours, theirs), *unfit])
+    if as_json:
+        show_json({"verdict": found.verdict, "reason": found.reason, "factors": factors_data(found)})
+    else:
+        show_line(f"{found.verdict}: {found.reason}", "green" if found.verdict in HOLDS else "yellow")
+    return ExitCode.YES if found.verdict in HOLDS else ExitCode.NO
+
+
+def factors_data(found: Comparison) -> dict[str, list[dict[str, str | None]]]:
+    """The differences by class, as plain data."""
+    return {
+        kind.value: [{"key": change.key, "a": change.left, "b": change.right} for change in found.of(kind)] for kind in FieldClass
+    }
 
 
 def refusals(left: SideOf, right: SideOf) -> list[str]:
@@ -128,10 +178,7 @@ def as_data(left: SideOf, right: SideOf, found: Comparison, moved: list[Movement
         "b": _side_data(right),
         "verdict": found.verdict,
         "reason": found.reason,
-        "differences": {
-            kind.value: [{"key": change.key, "a": change.left, "b": change.right} for change in found.of(kind)]
-            for kind in FieldClass
-        },
+        "differences": factors_data(found),
         "metrics": [
             {
                 "metric": item.metric,

@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "run": ("ledger.cli.run:run", "Run a spec: boot, measure, record a receipt for every outcome, commit."),
     "query": ("ledger.cli.query:query", 'Ask for figures: ledger query "C6 by arm".'),
     "diff": ("ledger.cli.diff:diff", "Say what differed between two receipts and what moved."),
+    "compare": ("ledger.cli.diff:compare_command", "Say whether two arms or receipts can be compared, and the factors."),
     "show": ("ledger.cli.show:show", "Show one receipt."),
     "log": ("ledger.cli.log:log", "List receipts in the order in which they were made."),
     "correct": ("ledger.cli.correct:correct", "Supersede, retract or annotate a receipt, without erasing it."),

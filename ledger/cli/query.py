@@ -5,6 +5,7 @@ Rules kept: what is left out or absent is said on stderr; exit 0 when there are 
 """
 
 import sys
+from functools import partial
 
 import click
 from rich.text import Text
@@ -19,6 +20,7 @@ from ledger.query.ask import Answer, answer
 from ledger.query.index import open_index
 from ledger.query.language import parse
 from ledger.store.ledger import Ledger
+from ledger.store.revision import receipts_at
 
 FORMATS = ("table", "json", "csv", "markdown")
 RIGHT = ("value", "n boots", "low … high")
@@ -44,7 +46,7 @@ def query(state: State, question: tuple[str, ...], style: str, show_sql: bool, s
     asked = parse(" ".join(question))
     ledger = Ledger.find(state.directory)
     with open_index(ledger) as connection:
-        found = answer(connection, asked, show_struck=show_all)
+        found = answer(connection, asked, show_struck=show_all, revision=partial(receipts_at, ledger))
     if show_sql:
         show_line(found.sql)
         show_line(f"-- parameters: {list(found.values)}")

@@ -10,14 +10,16 @@ from collections.abc import Mapping, Sequence
 import duckdb
 from attrs import evolve, field, frozen
 
+from ledger.analysis.compare import Comparability, compare
 from ledger.analysis.currency import standings
 from ledger.core import metrics
 from ledger.core.errors import did_you_mean
 from ledger.core.words import Better, Evidence
 from ledger.query import compile as sql
-from ledger.query.index import corrections
+from ledger.query.compile import Then
+from ledger.query.factors import factors_of
 from ledger.query.language import Ask, Range, Side, Word, wrong
-from ledger.query.moment import moment
+from ledger.query.moment import Moment, Revision, moment
 
 STRUCK_THEN = "struck_then"
 
@@ -67,15 +69,27 @@ class Answer:
     values: tuple[object, ...] = field(factory=tuple)
 
 
-def answer(connection: duckdb.DuckDBPyConnection, ask: Ask, *, show_struck: bool = False, struck: str = "struck") -> Answer:
-    """The answer to ``ask``; ``struck`` names a table of what does not count, where that is not what the corrections say now.
+def answer(
+    connection: duckdb.DuckDBPyConnection,
+    ask: Ask,
+    *,
+    show_struck: bool = False,
+    struck: str = "struck",
+    revision: Revision | None = None,
+) -> Answer:
+    """The answer to ``ask``.
+
+    ``struck`` names a table of what does not count, where that is not what the corrections say now; ``revision`` gives the
+    digests of the receipts that a git revision holds.
 
     Raises:
         QueryError: a metric, arm, lane or value of a filter that the ledger does not know; the nearest is offered.
     """
-    until = moment(ask) if ask.as_of else None
-    struck = _struck_at(connection, until) if until else struck
-    found = _ratio(connection, ask, struck, until) if ask.over else _plain(connection, ask, ask.side, struck, until)
+    then = None
+    if ask.as_of is not None:
+        at = moment(connection, ask.text, ask.as_of, revision)
+        then, struck = at.then, _struck_at(connection, at)
+    found = _ratio(connection, ask, struck, then) if ask.over else _plain(connection, ask, ask.side, struck, then)
     if not found.rows and not found.missing:
         _explain(connection, ask)
     kept = tuple(row for row in found.rows if show_struck or row.struck is None)
@@ -92,14 +106,14 @@ def inputs_of(connection: duckdb.DuckDBPyConnection, ask: Ask) -> tuple[str, ...
     return tuple(sorted(found))
 
 
-def _plain(connection: duckdb.DuckDBPyConnection, ask: Ask, side: Side, struck: str, until: str | None) -> Answer:
-    statement = sql.pooled(ask, side, struck=struck, until=until)
+def _plain(connection: duckdb.DuckDBPyConnection, ask: Ask, side: Side, struck: str, then: Then | None) -> Answer:
+    statement = sql.pooled(ask, side, struck=struck, then=then)
     names = sql.dimensions(ask)
     rows = [_row(names, record) for record in _records(connection, statement)]
     several = len({row.spec for row in rows}) > 1 or any(word.text == "spec" for word in ask.by)
     shown = ["spec", *names] if several else names
     rows = [evolve(row, dims={"spec": row.spec, **row.dims}) for row in rows] if several else rows
-    absent = sql.absent(ask, side, struck=struck, until=until)
+    absent = sql.absent(ask, side, struck=struck, then=then)
     missing = [_missing(names, record) for record in _records(connection, absent)]
     return Answer(
         ask=ask,
@@ -111,15 +125,33 @@ def _plain(connection: duckdb.DuckDBPyConnection, ask: Ask, side: Side, struck: 
     )
 
 
-def _ratio(connection: duckdb.DuckDBPyConnection, ask: Ask, struck: str, until: str | None) -> Answer:
+def _ratio(connection: duckdb.DuckDBPyConnection, ask: Ask, struck: str, then: Then | None) -> Answer:
     """Numerator over denominator, cell by cell of equal dimensions; the evidence of a mixed one names both."""
     assert ask.over is not None
-    above = _plain(connection, ask, ask.side, struck, until)
-    below = _plain(connection, ask, ask.over, struck, until)
+    above = _plain(connection, ask, ask.side, struck, then)
+    below = _plain(connection, ask, ask.over, struck, then)
     tops = [row for row in above.rows if row.struck is None]
     bottoms = [row for row in below.rows if row.struck is None and row.value]
     rows = [_divided(top, bottom) for top in tops for bottom in bottoms if top.dims == bottom.dims and _fits(top, bottom, ask)]
+    verdict = comparability(connection, ask) if rows else None
+    rows = [evolve(row, marks=(*row.marks, verdict)) for row in rows] if verdict else rows
     return evolve(above, rows=tuple(rows), missing=(*above.missing, *below.missing), sql=f"{above.sql}\n-- over\n{below.sql}")
+
+
+def comparability(connection: duckdb.DuckDBPyConnection, ask: Ask) -> str | None:
+    """What a ratio is worth, as a mark: None for the same or a clean comparison, else the verdict and the factors."""
+    assert ask.over is not None
+    sides = [factors_of(connection, _boots(connection, ask, part)) for part in (ask.side, ask.over)]
+    found = compare(*sides)
+    return None if found.verdict in (Comparability.SAME, Comparability.CLEAN) else f"{found.verdict}: {found.reason}"
+
+
+def _boots(connection: duckdb.DuckDBPyConnection, ask: Ask, part: Side) -> list[str]:
+    statement = sql.inputs(ask, part)
+    rows = connection.execute(
+        f"SELECT DISTINCT coalesce(boot, digest) FROM ({statement.sql}) JOIN metrics USING (digest)", list(statement.values)
+    )
+    return [str(row[0]) for row in rows.fetchall()]
 
 
 def _fits(top: Row, bottom: Row, ask: Ask) -> bool:
@@ -201,10 +233,10 @@ def _records(connection: duckdb.DuckDBPyConnection, statement: sql.Statement) ->
     return [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]
 
 
-def _struck_at(connection: duckdb.DuckDBPyConnection, until: str) -> str:
+def _struck_at(connection: duckdb.DuckDBPyConnection, at: Moment) -> str:
     """Make the table of what was struck at that moment, from the corrections that existed then."""
     connection.execute(f"CREATE OR REPLACE TEMP TABLE {STRUCK_THEN} (digest VARCHAR, action VARCHAR)")
-    rows = [[item.digest, item.action] for item in standings(corrections(connection, until))]
+    rows = [[item.digest, item.action] for item in standings(at.corrections)]
     if rows:
         connection.execute(
             f"INSERT INTO {STRUCK_THEN} SELECT unnest(?::VARCHAR[]), unnest(?::VARCHAR[])",

@@ -84,6 +84,14 @@ class Statement:
     values: tuple[object, ...] = ()
 
 
+@frozen(kw_only=True)
+class Then:
+    """A moment as a condition on receipts: those made no later than a time, or those of the table ``existed``."""
+
+    condition: str
+    values: tuple[object, ...] = ()
+
+
 class _Where:
     """Conditions that grow, with their parameters in the same order."""
 
@@ -96,24 +104,24 @@ class _Where:
         self.values += values
 
 
-def pooled(ask: Ask, side: Side, *, struck: str = "struck", by_spec: bool = True, until: str | None = None) -> Statement:
+def pooled(ask: Ask, side: Side, *, struck: str = "struck", by_spec: bool = True, then: Then | None = None) -> Statement:
     """The statement whose rows are pooled cells of ``side``, one for each value of the dimensions, evidence and cache state."""
-    return _statement(_POOLED, ask, side, struck, by_spec=by_spec, until=until)
+    return _statement(_POOLED, ask, side, struck, by_spec=by_spec, then=then)
 
 
-def absent(ask: Ask, side: Side, *, struck: str = "struck", until: str | None = None) -> Statement:
+def absent(ask: Ask, side: Side, *, struck: str = "struck", then: Then | None = None) -> Statement:
     """The statement whose rows are figures that were asked for and are absent, with the reason of one of them."""
-    return _statement(_ABSENT, ask, side, struck, by_spec=True, until=until)
+    return _statement(_ABSENT, ask, side, struck, by_spec=True, then=then)
 
 
-def inputs(ask: Ask, side: Side, *, struck: str = "struck", until: str | None = None) -> Statement:
+def inputs(ask: Ask, side: Side, *, struck: str = "struck", then: Then | None = None) -> Statement:
     """The statement whose rows are the digests of the receipts that ``side`` is pooled from."""
-    return _statement(_INPUTS, ask, side, struck, by_spec=True, until=until)
+    return _statement(_INPUTS, ask, side, struck, by_spec=True, then=then)
 
 
-def raw(ask: Ask, side: Side) -> Statement:
+def raw(ask: Ask, side: Side, *, then: Then | None = None) -> Statement:
     """The statement whose rows are single figures, struck ones too: digest, boot, value, and the words of the cell."""
-    return _statement(_RAW, ask, side, "struck", by_spec=True, until=None)
+    return _statement(_RAW, ask, side, "struck", by_spec=True, then=then)
 
 
 def dimensions(ask: Ask) -> list[str]:
@@ -124,7 +132,7 @@ def dimensions(ask: Ask) -> list[str]:
     return [name for name in dict.fromkeys(named) if name not in ("evidence", "spec")]
 
 
-def _statement(template: str, ask: Ask, side: Side, struck: str, *, by_spec: bool, until: str | None) -> Statement:
+def _statement(template: str, ask: Ask, side: Side, struck: str, *, by_spec: bool, then: Then | None) -> Statement:
     where = _Where()
     _metrics(side.metrics, where)
     _of(side.of, where)
@@ -134,8 +142,8 @@ def _statement(template: str, ask: Ask, side: Side, struck: str, *, by_spec: boo
                 _not(word, where)
         else:
             _matches(f"f.{key}" if key == "metric" else _column(key), words, where)
-    if until is not None:
-        where.add("r.time <= ?::TIMESTAMP", until)
+    if then is not None:
+        where.add(then.condition, *then.values)
     dims = "".join(f"{COLUMNS[name]}, " for name in dimensions(ask))
     having = " AND ".join(f"count(DISTINCT boot) {_OPS[op]} ?" for op, _ in ask.counts) or "true"
     group = f"{dims} metric, evidence, {'spec, ' if by_spec else ''}hit, struck_by"

@@ -32,7 +32,9 @@ class Moment:
 
 
 @frozen(kw_only=True)
-class _Sample:
+class Sample:
+    """One figure: its receipt, its boot, the words of its cell, and its value."""
+
     digest: str
     boot: str
     key: Key
@@ -49,16 +51,16 @@ def history(connection: duckdb.DuckDBPyConnection, ask: Ask) -> list[Moment]:
         first = ask.over.metrics[0]
         word = first if isinstance(first, Word) else first.word
         raise wrong(ask.text, word, "a history is of one side", hint="ask for each side of the ratio by itself")
-    samples = _samples(connection, ask)
+    samples = samples_of(connection, sql.raw(ask, ask.side))
     facts = {item.digest: item for item in corrections(connection)}
     steps = _order(connection, [*samples, *facts])
     return list(_replay(steps, samples, facts))
 
 
 def _replay(
-    steps: Sequence[tuple[str, str]], samples: Mapping[str, list[_Sample]], facts: Mapping[str, CorrectionFact]
+    steps: Sequence[tuple[str, str]], samples: Mapping[str, list[Sample]], facts: Mapping[str, CorrectionFact]
 ) -> Iterator[Moment]:
-    there: list[_Sample] = []
+    there: list[Sample] = []
     made: list[CorrectionFact] = []
     before: dict[Key, tuple[float, int]] = {}
     for digest, time in steps:
@@ -68,7 +70,7 @@ def _replay(
         else:
             there += samples[digest]
             why = "measured"
-        after = _cells(there, {item.digest for item in standings(made)})
+        after = cells(there, {item.digest for item in standings(made)})
         for key in sorted({*before, *after}):
             if before.get(key) != after.get(key):
                 value, boots = after.get(key, (None, 0))
@@ -76,7 +78,8 @@ def _replay(
         before = after
 
 
-def _cells(samples: Sequence[_Sample], struck: set[str]) -> dict[Key, tuple[float, int]]:
+def cells(samples: Sequence[Sample], struck: set[str]) -> dict[Key, tuple[float, int]]:
+    """Each cell's value and number of boots, without what is struck; a struck boot takes its trials along."""
     boots: dict[Key, dict[str, list[float]]] = {}
     for item in samples:
         if item.digest not in struck and item.boot not in struck:
@@ -87,12 +90,12 @@ def _cells(samples: Sequence[_Sample], struck: set[str]) -> dict[Key, tuple[floa
     }
 
 
-def _samples(connection: duckdb.DuckDBPyConnection, ask: Ask) -> dict[str, list[_Sample]]:
-    statement = sql.raw(ask, ask.side)
-    found: dict[str, list[_Sample]] = {}
+def samples_of(connection: duckdb.DuckDBPyConnection, statement: sql.Statement) -> dict[str, list[Sample]]:
+    """The single figures of a raw statement, by receipt."""
+    found: dict[str, list[Sample]] = {}
     for digest, boot, value, *key in connection.execute(statement.sql, list(statement.values)).fetchall():
         names = tuple(str(part) for part in key if part not in (None, "", False))
-        found.setdefault(str(digest), []).append(_Sample(digest=str(digest), boot=str(boot), key=names, value=float(value)))
+        found.setdefault(str(digest), []).append(Sample(digest=str(digest), boot=str(boot), key=names, value=float(value)))
     return found
 
 

@@ -132,6 +132,11 @@ def _factors(connection: duckdb.DuckDBPyConnection, boot: int) -> Factors:
     return Factors(identity=split["identity"], context=split["context"], provenance=split["provenance"])
 
 
+def samples_of_boots(connection: duckdb.DuckDBPyConnection, boots: Sequence[str]) -> dict[str, Sample]:
+    """The boot-level values of every metric of these boots."""
+    return _samples(connection, boots, None)
+
+
 def _samples(connection: duckdb.DuckDBPyConnection, boots: Sequence[str], trial: str | None) -> dict[str, Sample]:
     rows = connection.execute(
         "SELECT metric, any_value(unit), any_value(better), list(value ORDER BY boot) FROM (SELECT metric, boot, "
