@@ -40,15 +40,18 @@ def encode(value: Any) -> bytes:
     """The RFC 8785 bytes of ``value`` (dicts, lists, tuples, str, int, float, bool).
 
     Raises:
-        CanonicalError: NaN, infinity, None, whole numbers beyond ±(2**53 - 1), lone surrogates, or an unknown type.
+        CanonicalError: NaN, infinity, None, whole numbers beyond ±(2**53 - 1), lone surrogates, an unknown type, or a
+            value nested deeper than ``MAX_DEPTH``, which :func:`decode` would not read.
     """
     try:
         fast = orjson.dumps(value, option=_FAST)
     except (TypeError, ValueError, RecursionError) as error:
         raise CanonicalError(f"this value has no canonical JSON: {error}") from error
+    if _is_too_deep(fast):  # for then it could be written and not be read
+        raise CanonicalError(f"nested deeper than {MAX_DEPTH}")
     if not _may_differ(fast):
         return fast
-    _refuse(value, "$", 0)
+    _refuse(value, "$")
     try:
         return rfc8785.dumps(value)
     except (rfc8785.CanonicalizationError, ValueError, RecursionError) as error:
@@ -90,19 +93,17 @@ def _may_differ(data: bytes) -> bool:
     return any(token in rest for token in _TOKENS) or any(token in shape for token in _SHAPES)
 
 
-def _refuse(value: Any, path: str, depth: int) -> None:
+def _refuse(value: Any, path: str) -> None:
     if value is None:
         raise CanonicalError(f"null at {path}: an absent field is left out, never null")
     if isinstance(value, float) and value.is_integer() and MAX_WHOLE < abs(value) < _SPELLED_WITH_EXPONENT:
         raise CanonicalError(f"{value} at {path}: a whole number beyond 2**53 - 1 is written as text")
-    if depth > MAX_DEPTH:
-        raise CanonicalError(f"nested deeper than {MAX_DEPTH} at {path}")
     if isinstance(value, dict):
         for key, item in value.items():
-            _refuse(item, f"{path}.{key}", depth + 1)
+            _refuse(item, f"{path}.{key}")
     elif isinstance(value, list | tuple):
         for index, item in enumerate(value):
-            _refuse(item, f"{path}[{index}]", depth + 1)
+            _refuse(item, f"{path}[{index}]")
 
 
 def _outside_strings(data: bytes) -> bytes:
