@@ -127,4 +127,11 @@ _NUMBERS = re.compile(r"([0-9]+)")
 def sort_key(name: str) -> tuple[object, ...]:
     """Orders names as people do: C2 before C10, headline before its parts."""
     head, _, part = name.partition("/")
-    return (*((0, int(t)) if t.isdigit() else (1, t) for t in _NUMBERS.split(head)), (2, part))
+    pieces = _NUMBERS.split(head)
+    return (*(_number_key(piece) if index % 2 else (1, piece) for index, piece in enumerate(pieces)), (2, part))
+
+
+def _number_key(digits: str) -> tuple[object, ...]:
+    """Orders digits by the number they write, however many there are."""
+    shown = digits.lstrip("0")
+    return (0, len(shown), shown)

@@ -4,6 +4,7 @@ What it does: parses them to a number in the base unit of their dimension, and f
 convert between dimensions. Rule kept: a quantity without a unit is a plain count; an unknown unit is an error, never a guess.
 """
 
+import math
 import re
 
 from attrs import frozen
@@ -49,14 +50,14 @@ class Quantity:
     unit: str
 
     def __str__(self) -> str:
-        return f"{self.number / UNITS[self.unit][1]:g} {self.unit}".strip()
+        return f"{self.number / UNITS[self.unit][1]:.12g} {self.unit}".strip()
 
 
 def parse(text: str | float, *, dimension: str | None = None, default_unit: str = "") -> Quantity:
     """The quantity in ``text``; a bare number takes ``default_unit``.
 
     Raises:
-        LedgerError: no number, an unknown unit, or a unit of another dimension than the one asked for.
+        LedgerError: no finite number, an unknown unit, or a unit of another dimension than the one asked for.
     """
     if isinstance(text, bool):
         raise LedgerError(Problem(what="expected a quantity", value=str(text)))
@@ -70,4 +71,7 @@ def parse(text: str | float, *, dimension: str | None = None, default_unit: str 
     if dimension is not None and kind != dimension:
         wanted = ", ".join(name for name, (of, _) in UNITS.items() if of == dimension)
         raise LedgerError(Problem(what=f"expected a {dimension}, not a {kind}", value=str(text), hint=f"units: {wanted}"))
-    return Quantity(number=float(match["number"]) * size, dimension=kind, unit=unit)
+    number = float(match["number"]) * size
+    if not math.isfinite(number):
+        raise LedgerError(Problem(what="the number is too large", value=str(text)))
+    return Quantity(number=number, dimension=kind, unit=unit)
