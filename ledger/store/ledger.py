@@ -141,8 +141,8 @@ class Ledger:
             path = folder / layout.BLOBS / digest.hex_of(wanted.digest)
             if folder.name == session and not path.parent.is_symlink() and os.path.lexists(path):
                 data = objects.read(path, wanted.size)
-                if digest.of_bytes(data) != wanted.digest:
-                    raise StoreError(Problem(what="the blob's bytes are not those of its name", value=str(path)))
+                if len(data) != wanted.size or digest.of_bytes(data) != wanted.digest:
+                    raise StoreError(Problem(what="the blob's bytes are not those of its name and size", value=str(path)))
                 return data
         raise NotFoundError(Problem(what=f"no such blob in session {session}", value=wanted.digest))
 
