@@ -39,6 +39,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "claims": ("ledger.cli.claims:claims", "Show which claims still hold."),
     "sql": ("ledger.cli.sql:sql", "Run a read-only SQL query over the documented views."),
     "verify": ("ledger.cli.verify:verify_command", "Check every digest, schema and link of the ledger."),
+    "checkpoint": ("ledger.cli.checkpoint:checkpoint", "Print a root and a count over all receipts, to publish."),
     "schema": ("ledger.cli.schema:schema", "Write the JSON Schemas of spec, site and receipt."),
 }
 

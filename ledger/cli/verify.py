@@ -4,6 +4,8 @@ What it does: shows each finding with its file, and what was looked at. What it 
 nothing was found, 1 when something was.
 """
 
+from pathlib import Path
+
 import click
 from attrs import asdict
 
@@ -13,7 +15,9 @@ from ledger.cli.state import State, json_option, pass_state
 from ledger.core import digest
 from ledger.core.errors import ExitCode
 from ledger.query.index import corrections, open_index
+from ledger.store.history import check_history, check_signatures
 from ledger.store.ledger import Ledger
+from ledger.store.timeline import Checkpoint, extends, read_checkpoint, timeline
 from ledger.store.verify import Checked, Finding, verify
 
 SHOWN = 200
@@ -32,10 +36,33 @@ def _conflicts(ledger: Ledger) -> list[Finding]:
     ]
 
 
+def _checkpoint(ledger: Ledger, given: str) -> list[Finding]:
+    """A finding when the committed receipts do not extend the checkpoint, which is a file or ``SIZE:ROOT``."""
+    path = Path(given)
+    old = read_checkpoint(path.read_text(encoding="utf-8", errors="replace") if path.is_file() else given)
+    order = timeline(ledger)
+    if extends(order, old):
+        return []
+    what = f"the {len(order)} committed receipts do not extend the checkpoint over {old.size}"
+    return [
+        Finding(path=short_root(old), code="checkpoint", what=what, hint="a receipt was changed, removed or slipped in since")
+    ]
+
+
+def short_root(old: Checkpoint) -> str:
+    """The checkpoint's size and the first digits of its root."""
+    return f"checkpoint {old.size}:{old.root.hex()[:16]}"
+
+
 @click.command(name="verify")
+@click.option("--history", "history", is_flag=True, help="Also read git's history: no receipt was ever changed or removed.")
+@click.option("--checkpoint", "given", metavar="FILE", help="Also prove that the ledger extends this checkpoint (or SIZE:ROOT).")
+@click.option(
+    "--signers", type=click.Path(path_type=Path), help="Also check commit signatures against this allowed-signers file."
+)
 @json_option
 @pass_state
-def verify_command(state: State, as_json: bool) -> int:
+def verify_command(state: State, history: bool, given: str | None, signers: Path | None, as_json: bool) -> int:
     """Check every digest, schema and link of the ledger.
 
     Exit code 0 when all of it holds, 1 when something does not.
@@ -43,6 +70,9 @@ def verify_command(state: State, as_json: bool) -> int:
     checked = Checked()
     ledger = Ledger.find(state.directory)
     found = [*verify(ledger, checked), *_conflicts(ledger)]
+    found += check_history(ledger) if history else []
+    found += check_signatures(ledger, signers) if signers is not None else []
+    found += _checkpoint(ledger, given) if given is not None else []
     if as_json:
         show_json({"ok": not found, "checked": checked.counts(), "findings": [asdict(item) for item in found]})
         return ExitCode.NO if found else ExitCode.YES

@@ -1,0 +1,32 @@
+"""The git program, asked without GitPython, which takes longer to load than a query takes to answer.
+
+What it does: runs git in the ledger's own repository and returns what it prints. What it does not do: change anything; commits
+are ``git``'s. Rules kept: argv only, never a shell; the caller's ``GIT_*`` variables lead nowhere else; output is UTF-8, and what
+is not is kept as surrogates.
+"""
+
+import os
+import subprocess
+
+from ledger.core.errors import Problem, StoreError
+from ledger.store.ledger import Ledger
+
+TIMEOUT_S = 600.0
+
+
+def git(ledger: Ledger, *arguments: str) -> str:
+    """What ``git <arguments>`` prints.
+
+    Raises:
+        StoreError: git is not there, does not answer, or refuses; its first line says why.
+    """
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | {"LC_ALL": "C"}
+    command = ["git", "-C", str(ledger.root), "-c", "core.quotePath=false", *arguments]
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, timeout=TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise StoreError(f"git did not answer: {error}", hint="install git") from error
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise StoreError(Problem(what="git refused", value=said[0] if said else f"exit status {done.returncode}"))
+    return done.stdout.decode("utf-8", "surrogateescape")
