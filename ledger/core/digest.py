@@ -6,10 +6,11 @@ of receipts (``store``). Rule kept: sha256 only; another algorithm would be anot
 
 import hashlib
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from attrs import frozen
+from attrs import field, frozen
 
 from ledger.core import canonical
 
@@ -20,11 +21,15 @@ CHUNK = 1024 * 1024
 
 @frozen(kw_only=True)
 class Descriptor:
-    """An OCI-style descriptor: what the bytes are, their digest, and how many there are."""
+    """An OCI-style descriptor: what the bytes are, their digest, and how many there are.
+
+    ``extra`` holds what else a newer version wrote into it.
+    """
 
     mediaType: str  # noqa: N815 - the name that OCI descriptors use on the wire
     digest: str
     size: int
+    extra: Mapping[str, Any] = field(factory=dict, hash=False)
 
 
 def of_bytes(data: bytes) -> str:

@@ -9,21 +9,22 @@ A receipt's body stands beside its envelope under the name of its kind: ``{"kind
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin
 
 import attrs
 import cattrs
+from cattrs.cols import list_structure_factory
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 from cattrs.v import transform_error
 
 from ledger.core import canonical, digest
 from ledger.core.digest import Descriptor
-from ledger.core.errors import LedgerError, shorten
+from ledger.core.errors import LedgerError, Problem, shorten
 from ledger.core.words import VOCABULARIES
-from ledger.receipt.model import BODIES, FORMAT, Body, Chain, Foreign, Receipt, Record, Tool
+from ledger.receipt.model import BODIES, FORMAT, Chain, Foreign, Receipt, Record, Tool
 from ledger.receipt.upcast import upcast
 
-T = TypeVar("T")
+T = TypeVar("T", Record, Descriptor)
 
 
 class ReceiptError(LedgerError):
@@ -38,11 +39,28 @@ def _converter() -> cattrs.Converter:
     # One by one: a vocabulary is text too, and the hook for text would let any text pass for one of its words.
     for words in VOCABULARIES:
         converter.register_structure_hook(words, _word_of(words))
+    converter.register_structure_hook_factory(_is_list, lambda cls: _list_of(converter, cls))
     converter.register_unstructure_hook_factory(_is_word, lambda _: str)
     converter.register_unstructure_hook(float, _plain_number)
     converter.register_structure_hook_factory(_is_record, lambda cls: _structure_record(converter, cls))
     converter.register_unstructure_hook_factory(_is_record, lambda cls: _unstructure_record(converter, cls))
     return converter
+
+
+def _is_list(cls: Any) -> bool:
+    return get_origin(cls) is tuple
+
+
+def _list_of(converter: cattrs.Converter, cls: Any) -> Callable[[Any, Any], tuple[Any, ...]]:
+    inner = list_structure_factory(cls, converter)
+
+    def structure(value: Any, _: Any) -> tuple[Any, ...]:
+        # Text and tables can be iterated over as well, and would pass for lists of their characters and keys.
+        if not isinstance(value, list):
+            raise TypeError(f"expected a list, got {shorten(value)}")
+        return tuple(inner(value, cls))
+
+    return structure
 
 
 def _is_word(cls: Any) -> bool:
@@ -61,14 +79,14 @@ def _word_of(cls: type[StrEnum]) -> Callable[[Any, Any], StrEnum]:
 
 
 def _is_record(cls: Any) -> bool:
-    return isinstance(cls, type) and issubclass(cls, Record)
+    return isinstance(cls, type) and issubclass(cls, Record | Descriptor)
 
 
-def _structure_record(converter: cattrs.Converter, cls: type[Record]) -> Callable[[Any, Any], Record]:
+def _structure_record(converter: cattrs.Converter, cls: type[T]) -> Callable[[Any, Any], T]:
     known = {item.name for item in attrs.fields(cls)} - {"extra"}
     inner = make_dict_structure_fn(cls, converter, extra=override(omit=True))
 
-    def structure(value: Any, _: Any) -> Record:
+    def structure(value: Any, _: Any) -> T:
         if not isinstance(value, dict):
             raise TypeError(f"expected a table, got {shorten(value)}")
         record = inner(value, cls)
@@ -78,10 +96,10 @@ def _structure_record(converter: cattrs.Converter, cls: type[Record]) -> Callabl
     return structure
 
 
-def _unstructure_record(converter: cattrs.Converter, cls: type[Record]) -> Callable[[Any], dict[str, Any]]:
+def _unstructure_record(converter: cattrs.Converter, cls: type[T]) -> Callable[[T], dict[str, Any]]:
     inner = make_dict_unstructure_fn(cls, converter, _cattrs_omit_if_default=True, extra=override(omit=True))
 
-    def unstructure(record: Record) -> dict[str, Any]:
+    def unstructure(record: T) -> dict[str, Any]:
         return {**record.extra, **inner(record)}
 
     return unstructure
@@ -111,7 +129,9 @@ def _plain_number(value: float) -> float | int:
 
 
 _CONVERTER = _converter()
-_ENVELOPE = {item.name for item in attrs.fields(Receipt)} - {"body", "extra"}
+_ENVELOPE: Mapping[str, Any] = {"at": str, "session": str, "chain": Chain, "tool": Tool}
+# What stands in an envelope can be no kind: its body would take the other's place.
+_TAKEN = frozenset({"ledger", "kind", *_ENVELOPE})
 
 
 def to_wire(receipt: Receipt) -> dict[str, Any]:
@@ -142,30 +162,40 @@ def from_wire(wire: Any) -> Receipt:
         raise ReceiptError(f"a receipt is a JSON object, got {shorten(wire)}")
     current = upcast(wire)
     kind = current.get("kind")
-    if not isinstance(kind, str) or not isinstance(current.get(kind), dict):
+    version = current.get("ledger")
+    if not isinstance(kind, str) or kind in _TAKEN or not isinstance(current.get(kind), dict):
         raise ReceiptError("a receipt has a 'kind' and a table of that name")
-    if current.get("ledger") != FORMAT:
-        raise ReceiptError(f"format version {shorten(current.get('ledger'))} is not known here; this ledger reads 1 to {FORMAT}")
+    if version != FORMAT or not isinstance(version, int) or isinstance(version, bool):
+        raise ReceiptError(f"format version {shorten(version)} is not known here; this ledger reads 1 to {FORMAT}")
     return _structure(current, kind)
 
 
 def _structure(wire: Mapping[str, Any], kind: str) -> Receipt:
-    rest = {key: value for key, value in wire.items() if key not in _ENVELOPE and key != kind}
+    problems: list[Problem] = []
+    parts = {name: _part(wire, name, cls, problems) for name, cls in _ENVELOPE.items()}
+    body = _part(wire, kind, BODIES.get(kind, Foreign), problems)
+    if problems:
+        raise ReceiptError(problems)
+    rest = {key: value for key, value in wire.items() if key not in _TAKEN and key != kind}
+    return Receipt(kind=kind, body=body, extra=rest, **parts)
+
+
+def _part(wire: Mapping[str, Any], name: str, cls: Any, problems: list[Problem]) -> Any:
+    """One part of a receipt; None, and a problem for each of its fields that is wrong."""
     try:
-        body: Body = _CONVERTER.structure(wire[kind], BODIES.get(kind, Foreign))  # type: ignore[assignment]  # BODIES maps to Body members
-        return Receipt(
-            kind=kind,
-            at=_CONVERTER.structure(wire.get("at"), str),
-            session=_CONVERTER.structure(wire.get("session"), str),
-            chain=_CONVERTER.structure(wire.get("chain"), Chain),
-            tool=_CONVERTER.structure(wire.get("tool"), Tool),
-            body=body,
-            extra=rest,
-        )
-    except cattrs.BaseValidationError as error:
-        raise ReceiptError("; ".join(transform_error(error, path=kind))) from error
-    except (TypeError, ValueError, KeyError) as error:
-        raise ReceiptError(str(error)) from error
+        return _CONVERTER.structure(wire[name], cls)
+    except KeyError:
+        problems.append(Problem(what=f"missing @ {name}"))
+    except (cattrs.BaseValidationError, TypeError) as error:
+        problems += [Problem(what=text) for text in transform_error(error, name, _reason)]
+    return None
+
+
+def _reason(error: BaseException, _: type | None) -> str:
+    """Why a field is wrong. The hooks above say it themselves; what is left are the mapper's own."""
+    if isinstance(error, KeyError):
+        return "missing"
+    return "expected a table" if isinstance(error, AttributeError) else str(error)
 
 
 def encode(receipt: Receipt) -> bytes:
@@ -193,8 +223,3 @@ def digest_of(receipt: Receipt) -> str:
 def fingerprint(identity: Mapping[str, str]) -> str:
     """The fingerprint of a boot: the digest of its identity factors. Equal fingerprints are replicates."""
     return digest.of_value(dict(identity))
-
-
-def descriptor_to_wire(item: Descriptor) -> dict[str, Any]:
-    """A descriptor as it stands in a receipt."""
-    return {"mediaType": item.mediaType, "digest": item.digest, "size": item.size}

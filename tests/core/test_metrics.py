@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.core.metrics import FAMILIES, describe, sort_key
+from ledger.core.metrics import FAMILIES, Family, describe, sort_key
 from ledger.core.words import Better
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_the_example_of_a_family_is_of_that_family_alone(family) -> None:  # type: ignore[no-untyped-def]  # ids of pytest need it bare
+def test_the_example_of_a_family_is_of_that_family_alone(family: Family) -> None:
     assert [other.name for other in FAMILIES if other.pattern.fullmatch(family.example)] == [family.name]
     found = describe(family.example)
     assert (found.family, found.unit, found.better) == (family, family.unit, family.better)
