@@ -104,7 +104,7 @@ def test_a_boot_holds_what_was_asked_rendered_and_seen(ledger: Ledger, make_spec
     assert boot.agreement.state == "agrees"
     assert boot.requested["lane"]["engine"] == "small"
     (rank,) = boot.resolved
-    assert rank.argv[0].endswith("/bin/python")
+    assert "/bin/python" in rank.argv[0]
     assert "${port}" not in " ".join(rank.argv)
     assert boot.observed["ranks"][0]["argv"] == list(rank.argv)
     assert boot.factors.identity["env.KEPT"] == "1"
