@@ -30,8 +30,9 @@ def fits(wire: Any) -> bool:
     """Whether ``wire`` is surely a receipt of the current version; False means: ask the codec."""
     if type(wire) is not dict or wire.get("ledger") != FORMAT or not _envelope(wire):
         return False
-    body = wire.get(wire["kind"])
-    return type(body) is dict and _BODIES.get(wire["kind"], _anything)(body)
+    kind = wire["kind"]
+    body = wire.get(kind)
+    return type(body) is dict and kind not in _TAKEN and _BODIES.get(kind, _anything)(body)
 
 
 def links(wire: Mapping[str, Any]) -> dict[str, str]:
@@ -50,7 +51,7 @@ def links(wire: Mapping[str, Any]) -> dict[str, str]:
 
 
 def blobs(wire: Mapping[str, Any]) -> list[Descriptor]:
-    """Every blob that a fitting ``wire`` names; as :func:`ledger.receipt.model.blobs`."""
+    """Every blob that a fitting ``wire`` names; as :func:`ledger.receipt.model.blobs`, but for unknown fields."""
     kind = wire["kind"]
     body = wire[kind]
     listed = [body[name]["text"] for name in _named(kind, SOURCES)]
@@ -130,6 +131,8 @@ def _named(kind: str, names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 _BODIES: Mapping[str, Check] = {str(kind): _record(cls) for kind, cls in BODIES.items()}
+# What stands in the envelope can be no kind.
+_TAKEN = frozenset(attrs.fields_dict(Receipt)) - {"body", "extra"}
 _envelope = _record(Receipt, without=("body",))
 _NAMES: Mapping[tuple[str, tuple[str, ...]], tuple[str, ...]] = {
     (str(kind), names): tuple(name for name in names if name in attrs.fields_dict(cls))
