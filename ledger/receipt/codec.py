@@ -125,7 +125,7 @@ def _text(value: Any, _: Any) -> str:
 
 def _plain_number(value: float) -> float | int:
     """Whole floats are written as integers, as RFC 8785 spells them; this keeps them on the fast path."""
-    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
 
 _CONVERTER = _converter()

@@ -109,14 +109,6 @@ def replaced(wire: Any, path: tuple[str | int, ...], value: Any) -> Any:
     return made
 
 
-def dotted(path: tuple[str | int, ...], wire: Any) -> str:
-    """The path as a message shows it: a record's fields after dots, other keys in brackets."""
-    shown = str(path[0])
-    for key in path[1:]:
-        shown += f".{key}" if isinstance(key, str) and f"{shown}.{key}" in wire else f"[{key!r}]"
-    return shown
-
-
 @pytest.mark.parametrize("kind", BODIES)
 def test_a_value_of_a_wrong_type_is_taken_as_it_is_or_names_its_field(kind: str) -> None:
     wire = WIRES[kind]
@@ -203,7 +195,7 @@ def test_a_word_outside_its_vocabulary_is_refused_and_all_inside_are_kept(kind: 
 
 @pytest.mark.parametrize("version", [0, 2, -1, "1", True, 1.5, None, [1], {}])
 def test_another_format_is_refused(version: Any) -> None:
-    with pytest.raises(ReceiptError, match="format version .* is not known here"):
+    with pytest.raises(ReceiptError, match=r"format version .* is not known here"):
         codec.from_wire({**WIRES["note"], "ledger": version})
 
 
