@@ -19,8 +19,8 @@ PLAIN = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
     max_leaves=4,
 )
-# The names of unknown fields begin so, so that none is a known field of any record.
-UNKNOWN = st.dictionaries(TEXT.map("x-{}".format), PLAIN, max_size=2)
+# The names of unknown fields begin so, so that none is a known field of any record; on the wire ``extra`` is an unknown one too.
+UNKNOWN = st.dictionaries(TEXT.map("x-{}".format) | st.just("extra"), PLAIN, max_size=2)
 
 
 def values_of(hint: Any) -> st.SearchStrategy[Any]:
