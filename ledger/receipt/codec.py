@@ -137,14 +137,14 @@ _TAKEN = frozenset({"ledger", "kind", *_ENVELOPE})
 def to_wire(receipt: Receipt) -> dict[str, Any]:
     """The receipt as plain dicts, lists, text and numbers."""
     wire: dict[str, Any] = {**receipt.extra, **_envelope(receipt)}
-    wire[receipt.kind] = _CONVERTER.unstructure(receipt.body, type(receipt.body))
+    wire[str(receipt.kind)] = _CONVERTER.unstructure(receipt.body, type(receipt.body))
     return wire
 
 
 def _envelope(receipt: Receipt) -> dict[str, Any]:
     return {
         "ledger": receipt.ledger,
-        "kind": receipt.kind,
+        "kind": str(receipt.kind),  # a word of the vocabulary is text, but not the plain text that JSON's keys are
         "at": receipt.at,
         "session": receipt.session,
         "chain": _CONVERTER.unstructure(receipt.chain),
