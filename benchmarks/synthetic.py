@@ -20,7 +20,8 @@ ARMS = ("control", "threads-2", "ubatch-64", "kv-k-q8", "no-flash", "mnbt-16k", 
 CATEGORIES = ("code", "json", "narrative", "prose", "math", "reasoning", "summary", "format")
 LEVELS = (1, 2, 6)
 PER_SESSION = 48
-ZERO = "0" * 64
+SPEC = b"ledger = 1\n"
+SPEC_HEX = hashlib.sha256(SPEC).hexdigest()
 
 
 def receipts(count: int, seed: int) -> Iterator[tuple[str, str, bytes]]:
@@ -40,7 +41,8 @@ def write(root: Path, count: int, seed: int = 1) -> None:
     made: set[str] = set()
     for folder, name, data in receipts(count, seed):
         if folder not in made:
-            (root / folder).mkdir(parents=True, exist_ok=True)
+            (root / folder / "blobs").mkdir(parents=True, exist_ok=True)
+            (root / folder / "blobs" / SPEC_HEX).write_bytes(SPEC)
             made.add(folder)
         (root / folder / f"{name}.json").write_bytes(data)
 
@@ -88,7 +90,7 @@ def _body(step: int, subject: dict[str, str], attempt: str, boot: str, n: int, d
 
 
 def _source() -> dict[str, Any]:
-    return {"name": "bench", "text": {"mediaType": "application/toml", "digest": f"sha256:{ZERO}", "size": 0}}
+    return {"name": "bench", "text": {"mediaType": "application/toml", "digest": f"sha256:{SPEC_HEX}", "size": len(SPEC)}}
 
 
 def _boot(subject: dict[str, str], attempt: str, draw: random.Random) -> dict[str, Any]:

@@ -1,0 +1,208 @@
+"""Every promise of speed, measured in one run beside its floors, and printed as medians and ratios.
+
+What it does: makes a ledger of the asked size from a seed, measures the whole programs and the operations that users wait for,
+and the floors (plain files, git, sha256sum, DuckDB) in the same minutes on the same machine. What it does not do: assert; a busy
+machine is slow and says nothing of the code. Rule kept: a figure is the median of its repeats, with its lowest and highest.
+
+usage: python benchmarks/run.py FOLDER [RECEIPTS] [--repeats N]    FOLDER is made, and kept for the next run
+"""
+
+import argparse
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+import synthetic
+from attrs import frozen
+
+from ledger.core.clock import SystemClock
+from ledger.query import index
+from ledger.receipt.model import Note, Tool
+from ledger.store.git import commit_paths
+from ledger.store.ledger import Ledger
+from ledger.store.session import SessionWriter
+from ledger.store.verify import Checked, verify
+
+NEW = 1000
+
+
+@frozen(kw_only=True)
+class Line:
+    """A row: what was measured, the seconds of each repeat, the floor it stands beside, and the peak memory of a process."""
+
+    what: str
+    seconds: list[float]
+    floor: str = ""
+    peak_mib: float | None = None
+
+
+def timed(work: Callable[[], object], repeats: int) -> list[float]:
+    """The seconds of each repeat of ``work``."""
+    found = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - began)
+    return found
+
+
+def program(root: Path, *arguments: str) -> tuple[float, float]:
+    """Seconds and peak MiB of a whole ``ledger`` process."""
+    command = [sys.executable, "-m", "ledger", "-C", str(root), *arguments]
+    began = time.perf_counter()
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, _, usage = os.wait4(child.pid, 0)
+    return time.perf_counter() - began, usage.ru_maxrss / 1024
+
+
+def whole(what: str, root: Path, repeats: int, *arguments: str, floor: str = "") -> Line:
+    """A line about a whole process."""
+    runs = [program(root, *arguments) for _ in range(repeats)]
+    return Line(what=what, seconds=[seconds for seconds, _ in runs], floor=floor, peak_mib=max(peak for _, peak in runs))
+
+
+def git(root: Path, *arguments: str) -> None:
+    """Run git quietly."""
+    subprocess.run(["git", *arguments], cwd=root, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def prepare(root: Path, count: int) -> Ledger:
+    """A committed ledger of ``count`` receipts; one that is there is taken as it is."""
+    if not (root / ".git").exists():
+        synthetic.write(root, count)
+        git(root, "init", "-q", "-b", "main")
+        git(root, "config", "user.email", "bench@localhost")
+        git(root, "config", "user.name", "bench")
+        (root / ".gitignore").write_text(".ledger/\n")
+        git(root, "add", "-A")
+        git(root, "commit", "-qm", "ledger")
+    return Ledger(root=root)
+
+
+def rebuild(ledger: Ledger) -> Line:
+    """A full build of the index, in a process of its own."""
+    (ledger.state / index.FILE).unlink(missing_ok=True)
+    return whole("rebuild of the index", ledger.root, 1, "query", "C6 by arm", "--json")
+
+
+def catch_up(ledger: Ledger, repeats: int) -> Line:
+    """A query after ``NEW`` receipts were added, less the plain query; the receipts are taken away again."""
+    plain = statistics.median(program(ledger.root, "query", "C6 by arm", "--json")[0] for _ in range(3))
+    seconds = []
+    for repeat in range(repeats):
+        added = add(ledger, f"{repeat:04x}")
+        seconds.append(max(0.0, program(ledger.root, "query", "C6 by arm", "--json")[0] - plain))
+        for path in added:
+            path.unlink()
+        added[0].parent.rmdir()
+        program(ledger.root, "query", "C6 by arm", "--json")
+    return Line(what=f"catch-up after {NEW} new", seconds=seconds, floor="one JSONL into DuckDB: 51 µs each")
+
+
+def add(ledger: Ledger, token: str) -> list[Path]:
+    """``NEW`` more receipts in a session of their own, written plainly."""
+    folder = ledger.receipts / "2030" / "01" / f"01T0000-more-{token}"
+    folder.mkdir(parents=True)
+    paths = []
+    for _, name, data in synthetic.receipts(NEW, seed=int(token, 16) + 99):
+        path = folder / f"{name}.json"
+        path.write_bytes(data)
+        paths.append(path)
+    return paths
+
+
+def record(ledger: Ledger, repeats: int) -> Iterator[Line]:
+    """One receipt, durably; and the floor: the same bytes written and synced under a plain name."""
+    writer = SessionWriter(ledger, "bench", clock=SystemClock(), token="beef", tool=Tool(name="bench", version="1"))
+    yield Line(what="record one receipt", seconds=timed(lambda: writer.record(Note(text="x" * 3500, by="bench")), 50 * repeats))
+    scratch = ledger.state / "plain"
+
+    def floor() -> None:
+        with scratch.open("wb") as file:
+            file.write(b"x" * 4000)
+            file.flush()
+            os.fsync(file.fileno())
+
+    yield Line(what="  floor: write and fsync", seconds=timed(floor, 50 * repeats))
+    for path in writer.paths:
+        path.unlink()
+    writer.folder.rmdir()
+
+
+def commit(ledger: Ledger) -> Iterator[Line]:
+    """A commit of ``NEW`` receipts, by us and by ``git add`` and ``git commit``; both are undone."""
+    for what, work in (
+        (f"commit {NEW} receipts", lambda paths: commit_paths(ledger, paths, "bench")),
+        (
+            "  floor: git add, git commit",
+            lambda paths: (git(ledger.root, "add", str(paths[0].parent)), git(ledger.root, "commit", "-qm", "x")),
+        ),
+    ):
+        paths = add(ledger, "c0de")
+        yield Line(what=what, seconds=timed(lambda paths=paths, work=work: work(paths), 1))
+        git(ledger.root, "reset", "-q", "--hard", "HEAD~1")
+
+
+def check(ledger: Ledger, repeats: int) -> Iterator[Line]:
+    """``ledger verify`` as a whole process, the part that reads receipts, and the floor: sha256sum over the files."""
+    yield whole("ledger verify", ledger.root, repeats, "verify", floor="sha256sum")
+    yield Line(what="  its reading of receipts", seconds=timed(lambda: list(verify(ledger, Checked())), repeats))
+    command = f"find {ledger.receipts} -name '*.json' -print0 | xargs -0 sha256sum > /dev/null"
+    yield Line(what="  floor: sha256sum", seconds=timed(lambda: subprocess.run(command, shell=True, check=True), repeats))
+
+
+def questions(ledger: Ledger, repeats: int) -> Iterator[Line]:
+    """The query as users run it, as-of a day, and the floors of start-up and of DuckDB."""
+    yield whole('query "C6 by arm"', ledger.root, 3 * repeats, "query", "C6 by arm", floor="open + query")
+    yield whole('query "C6 by arm" --json', ledger.root, 3 * repeats, "query", "C6 by arm", "--json")
+    yield whole("the same as of a day", ledger.root, 3 * repeats, "query", "C6 by arm as-of:2024-06-01", "--json")
+    yield whole("ledger --help", ledger.root, 3 * repeats, "--help")
+
+    def floor() -> None:
+        with duckdb.connect(str(ledger.state / index.FILE), read_only=True) as connection:
+            connection.execute("SELECT arm, median(value) FROM cells WHERE metric = 'C6' GROUP BY arm").fetchall()
+
+    yield Line(what="  floor: DuckDB open + query", seconds=timed(floor, 3 * repeats))
+
+
+def show(lines: list[Line], count: int) -> None:
+    """The table, in Markdown."""
+    print(f"\n{count:,} receipts, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, load {os.getloadavg()[0]:.1f}\n")
+    print("| work | median | lowest … highest | n | peak memory |")
+    print("| --- | ---: | ---: | ---: | ---: |")
+    for line in lines:
+        low, high = min(line.seconds), max(line.seconds)
+        peak = f"{line.peak_mib:.0f} MiB" if line.peak_mib else ""
+        middle = statistics.median(line.seconds)
+        print(f"| {line.what} | {spell(middle)} | {spell(low)} … {spell(high)} | {len(line.seconds)} | {peak} |")
+
+
+def spell(seconds: float) -> str:
+    """Seconds as people read them."""
+    return f"{seconds * 1000:.2f} ms" if seconds < 0.1 else f"{seconds:.2f} s"
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("receipts", type=int, nargs="?", default=10_000)
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    ledger = prepare(options.folder, options.receipts)
+    ledger.state.mkdir(exist_ok=True)
+    lines = [rebuild(ledger), *questions(ledger, options.repeats), catch_up(ledger, options.repeats)]
+    lines += [*record(ledger, options.repeats), *commit(ledger), *check(ledger, options.repeats)]
+    show(lines, options.receipts)
+    print(f"\npeak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
+
+
+if __name__ == "__main__":
+    main()
