@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ledger.core.text import visible
+from ledger.core.text import visible, visible_json
 
 # A pipe has no width; a table in it is not folded to that of a terminal nobody looks at.
 PIPE_WIDTH = 200
@@ -25,8 +25,8 @@ err = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
 
 
 def show_json(value: Any) -> None:
-    """Print ``value`` as indented JSON."""
-    sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())
+    """Print ``value`` as indented JSON, with what a terminal would obey written as escapes."""
+    sys.stdout.write(visible_json(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()))
 
 
 def show_line(text: str, style: str = "") -> None:

@@ -1,7 +1,8 @@
 """``ledger show``: one receipt, for people.
 
 What it does: prints what a receipt says, with its marks, links and blobs, and the corrections that touch it. What it does not
-do: judge it. Rules kept: everything in it passes as text from outside; ``--raw`` gives the bytes of the file and nothing else.
+do: judge it. Rules kept: everything in it passes as text from outside; ``--raw`` gives the bytes of the file and
+nothing else, but to a terminal as text.
 """
 
 import sys
@@ -42,7 +43,7 @@ PLAIN = (
 
 @click.command()
 @click.argument("name")
-@click.option("--raw", is_flag=True, help="Print the file's bytes, as they are.")
+@click.option("--raw", is_flag=True, help="Print the file's bytes, as they are; on a terminal, escaped.")
 @click.option("--blob", "blob_number", type=click.IntRange(1), metavar="N", help="Print its Nth blob, unpacked if it is gzip.")
 @click.option("--all", "show_all", is_flag=True, help="Show every figure, the parts too.")
 @json_option
@@ -56,7 +57,7 @@ def show(state: State, name: str, raw: bool, blob_number: int | None, show_all: 
     data = ledger.read_bytes(digest)
     receipt = codec.decode(data)
     if raw:
-        sys.stdout.buffer.write(data)
+        _show_bytes(data)
     elif blob_number is not None:
         _show_blob(ledger, receipt, blob_number)
     elif as_json:
@@ -139,13 +140,18 @@ def _show_links(receipt: Receipt) -> None:
 
 
 def _show_blob(ledger: Ledger, receipt: Receipt, wanted: int) -> None:
-    """Print a blob as text that a terminal cannot be harmed by; on a pipe, its bytes."""
+    """Print a blob, unpacked where its type says that it is packed."""
     listed = blobs(receipt)
     if wanted > len(listed):
         raise NotFoundError(Problem(what=f"this receipt has {len(listed)} blobs", value=str(wanted)))
     data = ledger.read_blob(receipt.session, listed[wanted - 1])
     if listed[wanted - 1].mediaType.endswith("+gzip"):
         data = _unpacked(data)
+    _show_bytes(data)
+
+
+def _show_bytes(data: bytes) -> None:
+    """Print bytes as they are; on a terminal, as text that it cannot be harmed by."""
     if sys.stdout.isatty():
         show_line(data[:BLOB_SHOWN].decode("utf-8", "replace"))
     else:

@@ -87,4 +87,15 @@ def verify_command(state: State, history: bool, given: str | None, signers: Path
         f"{checked.receipts} receipts and {checked.blobs} blobs of {checked.sessions} sessions: {verdict}",
         "red" if found else "green",
     )
+    _show_limits(checked, history, signers)
     return ExitCode.NO if found else ExitCode.YES
+
+
+def _show_limits(checked: Checked, history: bool, signers: Path | None) -> None:
+    """What was seen and is no fault, and what was not looked at."""
+    if checked.unnamed:
+        show_remark(f"{checked.unnamed} of these blobs are named by no receipt: a session that was killed leaves such")
+    options = {"git's history (--history)": history, "signatures (--signers)": signers is not None}
+    left = [what for what, asked in options.items() if not asked]
+    if left:
+        show_remark(f"not looked at: {', '.join(left)}")

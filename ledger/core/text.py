@@ -5,9 +5,12 @@ What it does not do: change what is stored. Rule kept: whatever came from a spec
 before it reaches a screen.
 """
 
+import json
+import re
 import unicodedata
 
 _KEPT = frozenset("\n\t")
+_NOT_PLAIN = re.compile(r"[^\n\x20-\x7e]")
 
 
 def visible(text: str, *, keep: frozenset[str] = _KEPT) -> str:
@@ -21,6 +24,11 @@ def one_line(text: str, limit: int = 200) -> str:
     """``text`` on one line of at most ``limit`` characters, safe to show."""
     flat = visible(text, keep=frozenset())
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+
+
+def visible_json(text: str) -> str:
+    """JSON ``text`` with whatever :func:`visible` would escape written as ``\\uNNNN``: other bytes, and the same value."""
+    return _NOT_PLAIN.sub(lambda match: json.dumps(match[0])[1:-1] if _is_control(match[0]) else match[0], text)
 
 
 def _is_control(char: str) -> bool:

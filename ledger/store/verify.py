@@ -108,7 +108,7 @@ def _session(ledger: Ledger, folder: Path, known: set[str], checked: Checked) ->
             yield item
     yield from _chain(ledger, folder, read, unread)
     yield from _roles(ledger, read)
-    yield from _blobs(ledger, folder, read, checked)
+    yield from _blobs(ledger, folder, read, unread, checked)
 
 
 def _receipts(ledger: Ledger, folder: Path, known: set[str], checked: Checked) -> Iterator[_Read | Finding]:
@@ -238,7 +238,8 @@ def _roles(ledger: Ledger, read: Sequence[_Read]) -> Iterator[Finding]:
                 yield _finding(ledger, item.path, "role", f"its {role} is a receipt of another kind: {shorten(found)}")
 
 
-def _blobs(ledger: Ledger, folder: Path, read: Sequence[_Read], checked: Checked) -> Iterator[Finding]:
+def _blobs(ledger: Ledger, folder: Path, read: Sequence[_Read], unread: int, checked: Checked) -> Iterator[Finding]:
+    """Every blob has its bytes, and every named one is there; one that a receipt which could not be read may name is not unnamed."""
     wanted: dict[str, set[int]] = defaultdict(set)
     for item in read:
         for descriptor in item.blobs:
@@ -253,7 +254,7 @@ def _blobs(ledger: Ledger, folder: Path, read: Sequence[_Read], checked: Checked
             name = digest.PREFIX + entry.name
             there.add(name)
             checked.blobs += 1
-            checked.unnamed += name not in wanted
+            checked.unnamed += not unread and name not in wanted
             yield from _blob(ledger, Path(entry.path), name, wanted[name])
     missing = {descriptor.digest: (item, descriptor) for item in reversed(read) for descriptor in item.blobs}
     for name in sorted(missing.keys() - there):
