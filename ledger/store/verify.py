@@ -239,7 +239,7 @@ def _roles(ledger: Ledger, read: Sequence[_Read]) -> Iterator[Finding]:
 
 
 def _blobs(ledger: Ledger, folder: Path, read: Sequence[_Read], unread: int, checked: Checked) -> Iterator[Finding]:
-    """Every blob has its bytes, and every named one is there; one that a receipt which could not be read may name is not unnamed."""
+    """Every blob has its bytes, and every named one is there. A receipt that could not be read may name any of the others."""
     wanted: dict[str, set[int]] = defaultdict(set)
     for item in read:
         for descriptor in item.blobs:
