@@ -240,10 +240,10 @@ def _roles(ledger: Ledger, read: Sequence[_Read]) -> Iterator[Finding]:
 
 def _blobs(ledger: Ledger, folder: Path, read: Sequence[_Read], unread: int, checked: Checked) -> Iterator[Finding]:
     """Every blob has its bytes, and every named one is there. A receipt that could not be read may name any of the others."""
-    wanted: dict[str, set[int]] = defaultdict(set)
+    wanted: dict[str, dict[int, _Read]] = defaultdict(dict)
     for item in read:
         for descriptor in item.blobs:
-            wanted[descriptor.digest].add(descriptor.size)
+            wanted[descriptor.digest].setdefault(descriptor.size, item)
     there = set()
     for entry in () if (folder / layout.BLOBS).is_symlink() else _listed(folder / layout.BLOBS):
         if isinstance(entry, str):
@@ -263,13 +263,18 @@ def _blobs(ledger: Ledger, folder: Path, read: Sequence[_Read], unread: int, che
         yield _finding(ledger, item.path, "blob-missing", what, "fetch it, or restore it from git")
 
 
-def _blob(ledger: Ledger, path: Path, name: str, sizes: set[int]) -> Iterator[Finding]:
+def _blob(ledger: Ledger, path: Path, name: str, sizes: Mapping[int, _Read]) -> Iterator[Finding]:
+    """One blob; ``sizes`` are those that receipts say it has, each with a receipt that says so."""
     try:
         size = path.lstat().st_size
         if size > MAX_BLOB:
             yield _finding(ledger, path, "unreadable", f"{size} bytes, and at most {MAX_BLOB} are read")
-        elif sizes - {size} or digest.of_file(path) != name:
-            yield _finding(ledger, path, "blob", "the blob's bytes are not those of its name or its size", RESTORE)
+        elif digest.of_file(path) != name:
+            yield _finding(ledger, path, "blob", "the blob's bytes are not those of its name", RESTORE)
+        else:
+            for said in sorted(sizes.keys() - {size}):
+                what = f"it says that its blob {digest.short(name, 16)}… has {said} bytes, and it has {size}"
+                yield _finding(ledger, sizes[said].path, "blob-size", what)
     except OSError as error:
         yield _finding(ledger, path, "unreadable", (error.strerror or str(error)).lower())
 
