@@ -62,12 +62,18 @@ def changes(left: Factors, right: Factors) -> tuple[FactorChange, ...]:
     return tuple(found)
 
 
-def compare(left: Factors, right: Factors, *, refusals: Sequence[str] = ()) -> Comparison:
-    """The comparison of two boots; ``refusals`` are reasons outside the factors that forbid it."""
+def compare(left: Factors, right: Factors, *, refusals: Sequence[str] = (), equivalent: str | None = None) -> Comparison:
+    """The comparison of two boots.
+
+    ``refusals`` are reasons outside the factors that forbid it; ``equivalent`` is why a correction says that both have the same
+    configuration, and then no identity factor counts as a difference.
+    """
     found = changes(left, right)
     identity = [change.key for change in found if change.kind is FieldClass.IDENTITY]
     context = [change.key for change in found if change.kind is FieldClass.CONTEXT]
-    verdict, reason = _verdict(identity, context)
+    verdict, reason = _verdict([] if equivalent else identity, context)
+    if equivalent and identity:
+        reason = f"{reason}, as a correction says of {_listed(identity)}: {equivalent}"
     if refusals:
         verdict, reason = Comparability.REFUSED, "; ".join(refusals)
     return Comparison(verdict=verdict, reason=reason, changes=found)

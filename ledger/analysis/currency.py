@@ -1,9 +1,9 @@
 """Which receipts still count, given the corrections.
 
-What it does: from the corrections that existed at some moment, says which receipts are struck, by which correction, and which
-are only set apart. What it does not do: find receipts or times. Rules kept: a correction that is itself undone has no effect;
-a correction is undone by a reinstatement of it, or by being superseded or retracted, that is in force; two that strike one
-target to different ends are a conflict, which is told and not settled here.
+What it does: from the corrections that existed at some moment, says which receipts are struck, by which correction, which are
+only set apart, and which are said to have the same configuration. What it does not do: find receipts or times. Rules kept: a
+correction that is itself undone has no effect; a correction is undone by a reinstatement of it, or by being superseded or
+retracted, that is in force; two that strike one target to different ends are a conflict, which is told and not settled here.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,6 +37,15 @@ class Standing:
     by: str
     action: str
     replacement: str | None
+    reason: str
+
+
+@frozen(kw_only=True)
+class Equivalence:
+    """Two receipts whose configurations a correction in force says are the same for identity, and why."""
+
+    left: str
+    right: str
     reason: str
 
 
@@ -109,3 +118,29 @@ def conflicts(corrections: Iterable[CorrectionFact]) -> list[Conflict]:
         for target, found in ends.items()
         if len(found) > 1
     ]
+
+
+def equivalences(corrections: Iterable[CorrectionFact]) -> list[Equivalence]:
+    """What the corrections in force say is the same configuration, for every use."""
+    return [
+        Equivalence(left=target, right=other, reason=item.reason)
+        for item in in_force(corrections)
+        if item.action == CorrectionKind.EQUIVALENT and item.scope is None
+        for target in item.targets
+        for other in item.replacements
+    ]
+
+
+def taken_as_one(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Each name of ``pairs`` with the first of all that are the same, directly or by way of others."""
+    leader: dict[str, str] = {}
+
+    def lead(name: str) -> str:
+        while leader.setdefault(name, name) != name:
+            name = leader[name]
+        return name
+
+    for left, right in pairs:
+        first, second = sorted((lead(left), lead(right)))
+        leader[second] = first
+    return {name: lead(name) for name in leader}

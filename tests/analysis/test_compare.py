@@ -38,6 +38,16 @@ def test_a_refusal_from_outside_the_factors_wins() -> None:
     assert (found.verdict, found.reason) == (Comparability.REFUSED, "the evidence differs")
 
 
+def test_an_equivalence_takes_identity_out_and_leaves_the_context_in() -> None:
+    other = Factors(identity={"engine": "f", "args.--x": "2"}, context=BASE.context)
+    found = compare(BASE, other, equivalent="a rebuild of the same source")
+    assert found.verdict is Comparability.SAME
+    assert "args.--x, engine: a rebuild of the same source" in found.reason
+    assert len(found.of(FieldClass.IDENTITY)) == 2
+    cold = compare(BASE, Factors(identity=other.identity, context={"backend": "docker"}), equivalent="a rebuild")
+    assert cold.verdict is Comparability.CAVEAT
+
+
 def sample(*values: float, better: Better = Better.HIGHER) -> Sample:
     return Sample(unit="tok/s", better=better, values=values)
 

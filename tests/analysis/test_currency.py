@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.analysis.currency import UNDOES, CorrectionFact, conflicts, in_force, standings
+from ledger.analysis.currency import UNDOES, CorrectionFact, conflicts, equivalences, in_force, standings, taken_as_one
 
 
 def fact(digest: str, action: str, *targets: str, to: str | None = None, scope: str | None = None) -> CorrectionFact:
@@ -56,6 +56,26 @@ def test_two_ends_for_one_target_are_a_conflict_and_a_third_settles_it() -> None
 
 def test_the_same_end_twice_is_no_conflict() -> None:
     assert conflicts([fact("c1", "retract", "a"), fact("c2", "retract", "a")]) == []
+
+
+def test_an_equivalence_holds_until_it_is_undone_and_for_every_use_or_not_at_all() -> None:
+    same = fact("c1", "equivalent", "a", to="b")
+    (found,) = equivalences([same, fact("c2", "equivalent", "c", to="d", scope="claim:x"), fact("c3", "retract", "a")])
+    assert (found.left, found.right, found.reason) == ("a", "b", "r")
+    assert equivalences([same, fact("c4", "retract", "c1")]) == []
+
+
+PAIRS = st.lists(st.tuples(st.sampled_from("abcdefgh"), st.sampled_from("abcdefgh")), max_size=12)
+
+
+@given(PAIRS)
+def test_what_is_taken_as_one_is_the_closure_of_the_pairs(pairs: list[tuple[str, str]]) -> None:
+    """The slow reference: sets that grow until nothing more can be joined."""
+    groups = [{name} for pair in pairs for name in pair]
+    for left, right in pairs * len(pairs):
+        joined = {name for group in groups if left in group or right in group for name in group} | {left, right}
+        groups = [group for group in groups if not group & joined] + [joined]
+    assert taken_as_one(pairs) == {name: min(group) for group in groups for name in group}
 
 
 def test_a_forged_cycle_ends() -> None:
