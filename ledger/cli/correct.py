@@ -13,6 +13,7 @@ import click
 from attrs import evolve
 
 from ledger.cli.author import author_of
+from ledger.cli.complete import complete_name
 from ledger.cli.formats import number
 from ledger.cli.run import this_tool
 from ledger.cli.screen import show_json, show_line, show_remark, show_table
@@ -46,7 +47,7 @@ CELLS_SHOWN = 20
 
 
 @click.command()
-@click.argument("target")
+@click.argument("target", shell_complete=complete_name)
 @click.option("--supersede-with", "replacement", metavar="B", help="B takes the target's place.")
 @click.option("--retract", is_flag=True, help="The target no longer counts, and nothing takes its place.")
 @click.option("--amend", is_flag=True, help="The reason adds precision; the target still counts.")

@@ -8,6 +8,7 @@ it exit 1; ``stale`` exits 1 while something must be made again.
 import click
 
 from ledger.analysis.currency import CorrectionFact, conflicts, in_force
+from ledger.cli.complete import complete_question
 from ledger.cli.formats import number
 from ledger.cli.screen import show_json, show_line, show_remark, show_table
 from ledger.cli.state import State, json_option, pass_state
@@ -72,7 +73,7 @@ def stale(state: State, as_json: bool) -> int:
 
 
 @click.command()
-@click.argument("question", nargs=-1, required=True)
+@click.argument("question", nargs=-1, required=True, shell_complete=complete_question)
 @json_option
 @pass_state
 def history(state: State, question: tuple[str, ...], as_json: bool) -> int:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from ledger.analysis.compare import Comparability, Comparison, changes, compare
 from ledger.analysis.movement import Direction, Movement, movements
+from ledger.cli.complete import complete_name
 from ledger.cli.explained import isolated_data, show_explained, show_isolated
 from ledger.cli.formats import number
 from ledger.cli.screen import show_json, show_line, show_remark, show_table
@@ -36,8 +37,8 @@ HOLDS = (Comparability.SAME, Comparability.CLEAN)
 
 
 @click.command()
-@click.argument("left", metavar="A")
-@click.argument("right", metavar="B")
+@click.argument("left", metavar="A", shell_complete=complete_name)
+@click.argument("right", metavar="B", shell_complete=complete_name)
 @click.option(
     "--of", "question", help="A and B are moments (dates, times, git revisions): say why this question's answer changed."
 )
@@ -80,8 +81,8 @@ def diff(state: State, left: str, right: str, question: str | None, show_all: bo
 
 
 @click.command(name="compare")
-@click.argument("left", metavar="A")
-@click.argument("right", metavar="B")
+@click.argument("left", metavar="A", shell_complete=complete_name)
+@click.argument("right", metavar="B", shell_complete=complete_name)
 @json_option
 @pass_state
 def compare_command(state: State, left: str, right: str, as_json: bool) -> int:

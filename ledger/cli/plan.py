@@ -6,10 +6,12 @@ values that only the node knows (``${port}``) are filled in.
 """
 
 import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
 import click
+import tomli_w
 
 from ledger.cli.live import minutes
 from ledger.cli.screen import show_json, show_line, show_remark, show_table
@@ -26,16 +28,21 @@ from ledger.spec.plan import BootPlan, Plan, make_plan
 @click.argument("spec", type=click.Path(path_type=Path))
 @click.option("--site", type=click.Path(path_type=Path), help="The site file; else LEDGER_SITE, else the one the spec names.")
 @click.option("--only", multiple=True, metavar="ARM", help="Plan this arm alone; may be given more than once.")
+@click.option("--toml", "as_toml", is_flag=True, help="Print the resolved plan as TOML, to read or to keep beside the spec.")
 @click.option("--commands", is_flag=True, help="Show each rank's command, quoted for a shell.")
 @json_option
 @pass_state
-def plan(state: State, spec: Path, site: Path | None, only: tuple[str, ...], commands: bool, as_json: bool) -> int:
+def plan(state: State, spec: Path, site: Path | None, only: tuple[str, ...], as_toml: bool, commands: bool, as_json: bool) -> int:
     """Show what SPEC would boot and measure, and how long it may take."""
     found = load_for(state.directory / spec, site)
     made = make_plan(found.spec, found.site, only=only)
     seconds = estimate(made, find_instruments(made))
-    if as_json:
-        show_json(as_data(made, seconds))
+    if as_json or as_toml:
+        data = as_data(made, seconds)
+        if as_toml:
+            sys.stdout.write(tomli_w.dumps({name: value for name, value in data.items() if value is not None}))
+        else:
+            show_json(data)
         return ExitCode.YES
     if commands:
         _show_commands(made)

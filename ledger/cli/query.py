@@ -10,6 +10,7 @@ from functools import partial
 import click
 from rich.text import Text
 
+from ledger.cli.complete import complete_question
 from ledger.cli.formats import as_csv, as_data, as_markdown, people_cells, pivot
 from ledger.cli.screen import show_json, show_line, show_remark, show_table
 from ledger.cli.state import State, json_option, pass_state
@@ -28,7 +29,7 @@ HELP_ALL = "Show struck figures too, as rows of their own."
 
 
 @click.command()
-@click.argument("question", nargs=-1, required=True)
+@click.argument("question", nargs=-1, required=True, shell_complete=complete_question)
 @click.option("--format", "style", type=click.Choice(FORMATS), default="table", show_default=True, help="How to show the answer.")
 @click.option("--sql", "show_sql", is_flag=True, help="Show the SQL and its parameters instead of running it for you.")
 @click.option("--all", "show_all", is_flag=True, help=HELP_ALL)

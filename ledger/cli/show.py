@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import click
 
+from ledger.cli.complete import complete_name
 from ledger.cli.formats import number
 from ledger.cli.screen import show_json, show_line, show_remark, show_table
 from ledger.cli.state import State, json_option, pass_state
@@ -42,7 +43,7 @@ PLAIN = (
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_name)
 @click.option("--raw", is_flag=True, help="Print the file's bytes, as they are; on a terminal, escaped.")
 @click.option("--blob", "blob_number", type=click.IntRange(1), metavar="N", help="Print its Nth blob, unpacked if it is gzip.")
 @click.option("--all", "show_all", is_flag=True, help="Show every figure, the parts too.")

@@ -62,6 +62,25 @@ def open_index(ledger: Ledger) -> duckdb.DuckDBPyConnection:
     return _open(path, read_only=True, limit_s=OPEN_FOR_S)
 
 
+def known_names(ledger: Ledger) -> dict[str, list[str]]:
+    """The metrics, arms, lanes and so on that the index knows as it is; nothing when it is not there or is busy."""
+    statements = {name: f"SELECT DISTINCT {name} FROM receipt" for name in ("arm", "lane", "spec", "role", "evidence", "session")}
+    statements |= {
+        "metric": "SELECT DISTINCT metric FROM figure WHERE NOT contains(metric, '/')",
+        "measure": "SELECT DISTINCT measure FROM trial",
+        "name": "SELECT DISTINCT r.arm || coalesce('/' || t.measure, '') FROM receipt r LEFT JOIN trial t USING (id) "
+        "WHERE r.kind IN ('boot', 'trial')",
+    }
+    try:
+        with duckdb.connect(str(ledger.state / FILE), read_only=True) as connection:
+            return {
+                name: sorted(str(row[0]) for row in connection.execute(statement).fetchall() if row[0])
+                for name, statement in statements.items()
+            }
+    except duckdb.Error:
+        return {}
+
+
 def scan(ledger: Ledger) -> Folders:
     """Every session folder, relative to the ledger, with the stamp of its last change; no file is looked at."""
     found: Folders = {}
