@@ -4,6 +4,8 @@ What it does: writes the marker and the lines that git needs. What it does not d
 nothing.
 """
 
+import os
+import shlex
 from pathlib import Path
 
 import click
@@ -29,5 +31,6 @@ def init(state: State, folder: Path, as_json: bool) -> int:
         show_line(f"wrote {name}")
     show_line(f"{'a ledger' if names else 'already a ledger'}: {ledger.root}")
     if names:
-        show_remark(f"next: git add {' '.join(names)} && git commit -m 'start a ledger'")
+        here = shlex.join(os.path.relpath(path) for path in written)
+        show_remark(f"next: git add {here} && git commit -m 'start a ledger'")
     return ExitCode.YES

@@ -78,7 +78,7 @@ class Ledger:
             if (folder / layout.MARKER).is_file():
                 if git_root(folder) is None:
                     raise NoLedgerError("a ledger outside a git repository", hint=f"git init {folder}")
-                _check_marker(folder / layout.MARKER)
+                check_marker(folder / layout.MARKER)
                 _refuse_links(folder)
                 return cls(root=folder)
         if git_root(here) is None:
@@ -179,7 +179,7 @@ def git_root(start: Path) -> Path | None:
     return next((folder for folder in (start, *start.parents) if (folder / ".git").exists()), None)
 
 
-def _check_marker(path: Path) -> None:
+def check_marker(path: Path) -> None:
     """Refuse a ledger whose layout this version does not know, before anything is written into it."""
     try:
         marker = tomllib.loads(objects.read(path, MAX_MARKER).decode())
