@@ -27,6 +27,7 @@ from ledger.core import digest
 from ledger.core.errors import NoLedgerError, Problem, StoreError
 from ledger.store import layout, objects
 from ledger.store.ledger import MAX_BLOB, Ledger
+from ledger.store.program import ELSEWHERE
 
 TRIES = 40
 INDEX_WAIT_S = 10.0
@@ -38,17 +39,6 @@ UNDER_WAY: Mapping[str, str] = {
     "rebase-apply": "a rebase",
     "BISECT_LOG": "a bisection",
 }
-# What a caller's environment may say of another repository; ours is found from the ledger's folder alone.
-ELSEWHERE = (
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_COMMON_DIR",
-    "GIT_NAMESPACE",
-    "GIT_PREFIX",
-)
 
 
 @frozen(kw_only=True)
@@ -151,7 +141,10 @@ def _discover(root: Path) -> _Repository:
         raise StoreError("the git program is not there", hint="install git") from error
     if done.returncode:
         raise _no_repository(root, " ".join(done.stderr.decode(errors="replace").split()))
-    folder, shared, top = os.fsdecode(done.stdout).removesuffix("\n").split("\n")
+    found = os.fsdecode(done.stdout).removesuffix("\n").split("\n")
+    if len(found) != len(command) - 2:
+        raise StoreError("the path of this repository has a line break in it, which git's answers cannot show", hint="move it")
+    folder, shared, top = found
     return _Repository(git=Git(top), top=Path(top), folder=Path(folder), shared=(root / shared).resolve())
 
 
@@ -273,8 +266,9 @@ def _swap_in(repository: _Repository, entries: Mapping[str, str], message: str) 
 
 
 def _tip(repository: _Repository) -> str | None:
+    """What HEAD leads to, whether it is there or not; None on a branch without a commit."""
     try:
-        return str(repository.git.rev_parse("--verify", "-q", "HEAD^{commit}"))
+        return str(repository.git.rev_parse("--verify", "-q", "HEAD"))
     except GitCommandError:
         return None
 
@@ -287,8 +281,9 @@ def _commit_tree(repository: _Repository, tree: str, tip: str | None, message: s
 
 def _move(repository: _Repository, commit: str, tip: str | None, message: str) -> str:
     """Compare-and-swap of HEAD, or of the branch it names; what git said when it was not at ``tip`` any more, or locked."""
+    summary = message.partition("\n")[0]
     try:
-        repository.git.update_ref("-m", f"ledger: {message.splitlines()[0]}", "HEAD", commit, tip or "0" * len(commit))
+        repository.git.update_ref("-m", f"ledger: {summary}", "HEAD", commit, tip or "0" * len(commit))
     except GitCommandError as error:
         said = _words(error)
         if "cannot lock ref" not in said or "ermission denied" in said or "ead-only" in said:

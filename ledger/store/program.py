@@ -1,8 +1,8 @@
 """The git program, asked without GitPython, which takes longer to load than a query takes to answer.
 
 What it does: runs git in the ledger's own repository and returns what it prints. What it does not do: change anything; commits
-are ``git``'s. Rules kept: argv only, never a shell; the caller's ``GIT_*`` variables lead nowhere else; output is UTF-8, and what
-is not is kept as surrogates.
+are ``git``'s. Rules kept: argv only, never a shell; the caller's environment leads to no other repository; output is UTF-8, and
+what is not is kept as surrogates.
 """
 
 import os
@@ -12,6 +12,17 @@ from ledger.core.errors import Problem, StoreError
 from ledger.store.ledger import Ledger
 
 TIMEOUT_S = 600.0
+# What a caller's environment may say of another repository; ours is found from the ledger's folder alone.
+ELSEWHERE = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+)
 
 
 def git(ledger: Ledger, *arguments: str) -> str:
@@ -20,7 +31,7 @@ def git(ledger: Ledger, *arguments: str) -> str:
     Raises:
         StoreError: git is not there, does not answer, or refuses; its first line says why.
     """
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | {"LC_ALL": "C"}
+    environment = {name: value for name, value in os.environ.items() if name not in ELSEWHERE} | {"LC_ALL": "C"}
     command = ["git", "-C", str(ledger.root), "-c", "core.quotePath=false", *arguments]
     try:
         done = subprocess.run(command, env=environment, capture_output=True, timeout=TIMEOUT_S, check=False)

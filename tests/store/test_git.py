@@ -312,6 +312,25 @@ def test_a_branch_that_stays_locked_is_a_clear_error(ledger: Ledger, build: Buil
         commit_paths(ledger, note(build), "receipts")
 
 
+def test_a_head_that_leads_to_nothing_is_told_and_not_taken_for_a_new_branch(ledger: Ledger, build: Builder) -> None:
+    (ledger.root / ".git" / "refs" / "heads" / "main").write_text("0" * 39 + "1\n")
+    with pytest.raises(StoreError, match="Not a valid commit"):
+        commit_paths(ledger, note(build), "receipts")
+    assert git(ledger.root, "rev-parse", "main").strip() == "0" * 39 + "1"
+
+
+def test_a_path_with_a_line_break_is_told(tmp_path: Path) -> None:
+    ledger, _ = start(new_repository(tmp_path / "two\nlines"))
+    with pytest.raises(StoreError, match="line break"):
+        commit_paths(ledger, note(Builder(ledger)), "receipts")
+
+
+@pytest.mark.parametrize("message", ["", "-x --amend", "# a comment", "\n\n"])
+def test_any_message_is_a_message(ledger: Ledger, build: Builder, message: str) -> None:
+    assert commit_paths(ledger, note(build), message).commit
+    assert git(ledger.root, "log", "-1", "--format=%B").strip() == message.strip()
+
+
 def test_outside_a_repository_and_in_a_bare_one(tmp_path: Path) -> None:
     alone = tmp_path / "alone"
     alone.mkdir()
