@@ -22,7 +22,7 @@ from ledger.core.metrics import FAMILIES
 from ledger.core.words import Better
 from ledger.instruments.openai import decode, prefill
 from ledger.instruments.parameters import Parameter
-from ledger.instruments.registry import BUILT_IN
+from ledger.instruments.registry import INSTRUMENTS
 
 PAGES = Path(__file__).resolve().parent / "reference"
 NOTE = "<!-- Made by `python -m docs.build_reference`; edit the code that it describes. -->"
@@ -60,10 +60,10 @@ def instruments_page() -> str:
         "default filled in, and the version of the definitions. [Another package can add one](../how-to/add-an-instrument.md).",
     ]
     for name, parameters in PARAMETERS.items():
-        about = inspect.cleandoc(inspect.getmodule(BUILT_IN[name]).__doc__ or "")
+        about = inspect.cleandoc(inspect.getmodule(INSTRUMENTS.built_in[name]).__doc__ or "")
         parts += [
             f"## {name}",
-            f"Version {BUILT_IN[name].version}. {_sentence(about.partition(': ')[2])}",
+            f"Version {INSTRUMENTS.built_in[name].version}. {_sentence(about.partition(': ')[2])}",
             "\n".join(["| parameter | default | meaning |", "|---|---|---|", *_parameters(parameters)]),
         ]
     return _page(parts)

@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import pytest
 
-from ledger.core import digest
+from ledger.core import digest, plugins
 from ledger.core.errors import UsageError
 from ledger.core.metrics import describe, sort_key
 from ledger.instruments import registry
@@ -143,10 +143,10 @@ class Probe(PrefillInstrument):
 
 
 def test_another_package_adds_an_instrument(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "entry_points", lambda **_: [_Point(Probe)])
+    monkeypatch.setattr(plugins, "entry_points", lambda **_: [_Point(Probe)])
     assert "acme/probe" in registry.names()
     found: Instrument = registry.get("acme/probe")
     assert isinstance(found, Probe)
-    monkeypatch.setattr(registry, "entry_points", lambda **_: [_Point(dict)])
-    with pytest.raises(UsageError, match="not an Instrument"):
+    monkeypatch.setattr(plugins, "entry_points", lambda **_: [_Point(dict)])
+    with pytest.raises(UsageError, match="no Instrument"):
         registry.get("acme/probe")
