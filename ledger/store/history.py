@@ -31,8 +31,8 @@ def check_history(ledger: Ledger) -> Iterator[Finding]:
     """A finding for each receipt or blob that some reachable commit changed or lost."""
     there = {stored.digest for stored in ledger.walk()}
     listed = git(
-        ledger, "log", "--all", "-m", "--raw", "--no-abbrev", "--no-renames", "--diff-filter=MDT", "-z", "--format=%x01%H", "--",
-        str(ledger.receipts),
+        ledger, "log", "--all", "--full-history", "-m", "--raw", "--no-abbrev", "--no-renames", "--diff-filter=MDT", "-z",
+        "--format=%x01%H", "--", str(ledger.receipts),
     )  # fmt: skip
     told: set[tuple[str, str]] = set()
     for entry in listed.split("\x01")[1:]:
@@ -54,7 +54,7 @@ def check_signatures(ledger: Ledger, signers: Path) -> Iterator[Finding]:
     if not signers.is_file():
         raise UsageError(Problem(what="no such file of allowed signers", place=Place(file=str(signers))))
     allowed = ("-c", f"gpg.ssh.allowedSignersFile={signers.resolve()}")
-    listed = git(ledger, *allowed, "log", "--format=%H%x09%G?%x09%GS", "HEAD", "--", str(ledger.receipts))
+    listed = git(ledger, *allowed, "log", "--full-history", "--format=%H%x09%G?%x09%GS", "HEAD", "--", str(ledger.receipts))
     for line in listed.splitlines():
         commit, status, signer = [*line.split("\t"), "", ""][:3]
         if status != GOOD:

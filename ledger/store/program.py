@@ -23,6 +23,10 @@ ELSEWHERE = (
     "GIT_NAMESPACE",
     "GIT_PREFIX",
 )
+# What a clone can lay over its history so that git shows another one.
+AS_IT_IS = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull, "LC_ALL": "C"}
+# What a user may have set that would put more lines into git's answers.
+SETTINGS = ("-c", "core.quotePath=false", "-c", "log.showSignature=false")
 
 
 def git(ledger: Ledger, *arguments: str) -> str:
@@ -31,8 +35,8 @@ def git(ledger: Ledger, *arguments: str) -> str:
     Raises:
         StoreError: git is not there, does not answer, or refuses; its first line says why.
     """
-    environment = {name: value for name, value in os.environ.items() if name not in ELSEWHERE} | {"LC_ALL": "C"}
-    command = ["git", "-C", str(ledger.root), "-c", "core.quotePath=false", *arguments]
+    environment = {name: value for name, value in os.environ.items() if name not in ELSEWHERE} | AS_IT_IS
+    command = ["git", "-C", str(ledger.root), *SETTINGS, *arguments]
     try:
         done = subprocess.run(command, env=environment, capture_output=True, timeout=TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -12,6 +12,7 @@ from ledger.receipt.model import Note
 from ledger.store import git as store_git
 from ledger.store.git import commit_paths, uncommitted, user_name
 from ledger.store.ledger import Ledger
+from ledger.store.program import ELSEWHERE
 from ledger.store.start import start
 from ledger.store.verify import Checked, verify
 from tests.builder import Builder, git, new_ledger, new_repository
@@ -159,7 +160,7 @@ def test_the_environment_cannot_lead_elsewhere(
     paths = note(build)
     made = commit_paths(ledger, paths, "receipts")
     assert uncommitted(ledger) == []
-    for name in store_git.ELSEWHERE:
+    for name in ELSEWHERE:
         monkeypatch.delenv(name, raising=False)
     assert git(ledger.root, "rev-parse", "HEAD").strip() == made.commit
     assert git(ledger.root, "status", "--porcelain") == ""

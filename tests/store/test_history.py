@@ -48,6 +48,63 @@ def test_a_receipt_changed_in_place_is_found_although_it_was_put_back(ledger: Le
     assert run(["-C", str(ledger.root), "verify", "--history"]) == 1
 
 
+def test_a_change_on_a_branch_that_was_merged_and_deleted_is_found(ledger: Ledger) -> None:
+    path = record(ledger, "0001")[0]
+    data = path.read_bytes()
+    git(ledger.root, "checkout", "-qb", "side")
+    for content in (b"{}", data):
+        path.write_bytes(content)
+        git(ledger.root, "commit", "-qam", "edit")
+    git(ledger.root, "checkout", "-q", "main")
+    git(ledger.root, "commit", "-q", "--allow-empty", "-m", "work of another kind")
+    git(ledger.root, "merge", "-q", "--no-ff", "-m", "merge", "side")
+    git(ledger.root, "branch", "-qD", "side")
+    assert codes(check_history(ledger)) == {("changed", path.name)}
+
+
+@pytest.mark.parametrize("how", ["replace", "graft"])
+def test_what_is_laid_over_the_history_hides_nothing(ledger: Ledger, how: str) -> None:
+    path = record(ledger, "0001")[0]
+    good = git(ledger.root, "rev-parse", "HEAD").strip()
+    path.write_bytes(b"{}")
+    git(ledger.root, "commit", "-qam", "edit")
+    bad = git(ledger.root, "rev-parse", "HEAD").strip()
+    git(ledger.root, "rm", "-q", str(path))
+    git(ledger.root, "commit", "-qm", "oops")
+    last = git(ledger.root, "rev-parse", "HEAD").strip()
+    before = list(check_history(ledger))
+    assert codes(before) == {("changed", path.name), ("removed", path.name)}
+    if how == "replace":
+        git(ledger.root, "replace", bad, good)
+        git(ledger.root, "replace", last, good)
+    else:
+        (ledger.root / ".git" / "info").mkdir(exist_ok=True)
+        (ledger.root / ".git" / "info" / "grafts").write_text(f"{last}\n")
+    assert list(check_history(ledger)) == before
+
+
+def test_settings_of_the_user_do_not_change_what_is_read(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = record(ledger, "0001")[0]
+    order = timeline(ledger)
+    path.write_bytes(b"{}")
+    git(ledger.root, "commit", "-qam", "edit")
+    settings = {
+        "log.showSignature": "true",
+        "log.follow": "true",
+        "log.date": "relative",
+        "color.ui": "always",
+        "core.quotePath": "true",
+        "diff.noprefix": "true",
+        "diff.renames": "copies",
+        "diff.relative": "true",
+        "format.pretty": "oneline",
+    }
+    for name, value in settings.items():
+        git(ledger.root, "config", name, value)
+    assert codes(check_history(ledger)) == {("changed", path.name)}
+    assert set(timeline(ledger)) == set(order)
+
+
 def test_a_removed_receipt_is_found_with_its_commit(ledger: Ledger, capsys: pytest.CaptureFixture[str]) -> None:
     path = record(ledger, "0001")[-1]
     git(ledger.root, "rm", "-q", str(path))
