@@ -9,21 +9,17 @@ writes at a time, and readers never fail for it.
 import fcntl
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.resources import files
 from pathlib import Path
-from typing import IO
 
 import duckdb
-import orjson
 
-from ledger.analysis.currency import CorrectionFact, standings
-from ledger.core.digest import PREFIX
+from ledger.analysis.currency import CorrectionFact, equivalences, standings, taken_as_one
 from ledger.core.errors import StoreError
 from ledger.query import wire
+from ledger.query.ingest import Connection, Intake, forget, insert, names_in, orphans, sql
 from ledger.store import layout
 from ledger.store.ledger import Ledger
 
@@ -32,17 +28,15 @@ LOCK = "index.lock"
 OPEN_FOR_S = 20.0
 WRITE_FOR_S = 2.0
 PAUSE_S = 0.01
-MAX_BYTES = 64 * 2**20
 # A folder that was touched this recently may be touched again within the same tick of its clock, so it is listed again.
 RACY_NS = 2 * 10**9
 MEMORY = "300MB"
-BATCH_BYTES = 16 * 2**20
 
 Folders = dict[str, int]
-Connection = duckdb.DuckDBPyConnection
+_FOLDERS: Mapping[str, str] = {"folder": "VARCHAR", "stamp": "BIGINT"}
 
 
-def open_index(ledger: Ledger) -> duckdb.DuckDBPyConnection:
+def open_index(ledger: Ledger) -> Connection:
     """A read-only connection to an index that knows every receipt now on disk.
 
     Raises:
@@ -118,7 +112,7 @@ def _replace(ledger: Ledger, path: Path, seen: Folders, start: Path | None) -> N
             shutil.copyfile(start, made)
         with _open(made, read_only=False, limit_s=WRITE_FOR_S) as connection:
             if start is None:
-                connection.execute(_sql("schema.sql"))
+                connection.execute(sql("schema.sql"))
                 connection.execute("INSERT INTO meta VALUES ('version', ?)", [wire.VERSION])
             _apply(ledger, connection, seen)
         made.replace(path)
@@ -127,114 +121,68 @@ def _replace(ledger: Ledger, path: Path, seen: Folders, start: Path | None) -> N
             left.unlink(missing_ok=True)
 
 
-def _apply(ledger: Ledger, connection: duckdb.DuckDBPyConnection, seen: Folders) -> None:
+def _apply(ledger: Ledger, connection: Connection, seen: Folders) -> None:
     """Add what is new and remove what is gone, in one transaction."""
     known = dict(connection.execute("SELECT folder, stamp FROM folders").fetchall())
     changed = [folder for folder, stamp in seen.items() if stamp == 0 or known.get(folder) != stamp]
     gone = [folder for folder in known if folder not in seen]
     connection.execute("BEGIN")
     for folder in gone:
-        _forget(connection, folder, None)
+        forget(connection, folder, None)
     _ingest(ledger, connection, changed)
     if changed:
-        rows = "".join(orjson.dumps({"f": folder, "s": seen[folder]}).decode() + "\n" for folder in changed)
-        with _scratch_file(ledger.state) as file:
-            file.write(rows.encode())
-            file.flush()
-            columns = "{'f': 'VARCHAR', 's': 'BIGINT'}"
-            source = f"SELECT f, s FROM read_json(?, columns={columns}, format='newline_delimited')"
-            connection.execute(f"INSERT OR REPLACE INTO folders {source}", [file.name])
-    strike(connection)
+        connection.execute("DELETE FROM folders WHERE folder IN (SELECT unnest(?::VARCHAR[]))", [changed])
+        insert(connection, ledger.state, "folders", _FOLDERS, [(folder, seen[folder]) for folder in changed])
+    apply_corrections(connection, ledger.state)
     connection.execute("COMMIT")
 
 
-def _ingest(ledger: Ledger, connection: duckdb.DuckDBPyConnection, changed: Sequence[str]) -> None:
-    """Read every receipt of ``changed`` folders that the index lacks, in batches, and forget those that are gone."""
-    have = _names_in(connection, changed)
-    batch = _Batch(ledger.state, connection)
+def _ingest(ledger: Ledger, connection: Connection, changed: Sequence[str]) -> None:
+    """Read every receipt of ``changed`` folders that the index lacks, and forget those that are gone."""
+    have = names_in(connection, changed)
+    intake = Intake(ledger.receipts, ledger.state, connection)
     for folder in changed:
         known = have.get(folder, set())
         names = {item for item in _names(ledger.receipts / folder) if layout.hex_of(item)}
         if lost := known - names:
-            _forget(connection, folder, lost)
+            forget(connection, folder, lost)
         for item in sorted(names - known):
-            batch.add(ledger.receipts / folder / item, folder)
-    batch.flush()
+            intake.add(folder, item)
+    for folder, item in orphans(connection):
+        intake.add(folder, item)
+    intake.flush()
 
 
-class _Batch:
-    """Receipts staged as JSON lines, and spread over the tables whenever there are enough of them to be worth it."""
-
-    def __init__(self, scratch: Path, connection: duckdb.DuckDBPyConnection) -> None:
-        self._scratch = scratch
-        self._connection = connection
-        self._lines: list[bytes] = []
-        self._bytes = 0
-
-    def add(self, path: Path, folder: str) -> None:
-        """Stage one receipt; one that cannot be read is noted in ``bad``."""
-        try:
-            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            with os.fdopen(fd, "rb") as source:
-                data = source.read(MAX_BYTES + 1)
-            reason = _unfit(data)
-        except OSError as error:
-            data, reason = b"", error.strerror or str(error)
-        if reason is not None:
-            self._connection.execute("INSERT INTO bad VALUES (?, ?)", [f"{folder}/{path.name}", reason])
-            return
-        digest = f"{PREFIX}{path.name.removesuffix(layout.SUFFIX)}"
-        self._lines.append(b'{"digest":"%s","folder":"%s","r":%s}\n' % (digest.encode(), folder.encode(), data))
-        self._bytes += len(data)
-        if self._bytes > BATCH_BYTES:
-            self.flush()
-
-    def flush(self) -> None:
-        """Spread what is staged."""
-        if not self._lines:
-            return
-        with _scratch_file(self._scratch) as file:
-            file.writelines(self._lines)
-            file.flush()
-            _spread(self._connection, file.name, max(map(len, self._lines)))
-        self._lines, self._bytes = [], 0
+def apply_corrections(connection: Connection, scratch: Path) -> None:
+    """Fill ``struck`` and ``same_config`` from all corrections."""
+    made = corrections(connection)
+    struck = [(item.digest, item.by, item.action, item.replacement, item.reason) for item in standings(made)]
+    alike = list(same_configs(connection, made).items())
+    for table, rows in (("struck", struck), ("same_config", alike)):
+        connection.execute(f"DELETE FROM {table}")
+        if rows:
+            insert(connection, scratch, table, _CORRECTED[table], rows)
 
 
-def _unfit(data: bytes) -> str | None:
-    """Why these bytes are no receipt that a line can hold, or None."""
-    if len(data) > MAX_BYTES:
-        return f"larger than {MAX_BYTES} bytes"
-    if b"\n" in data:
-        return "not canonical"
-    try:
-        value = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        return f"not JSON: {error}"
-    return None if isinstance(value, dict) and isinstance(value.get("kind"), str) else "not a receipt"
+_CORRECTED: Mapping[str, Mapping[str, str]] = {
+    "struck": dict.fromkeys(("digest", "by_digest", "action", "replacement", "reason"), "VARCHAR"),
+    "same_config": dict.fromkeys(("fingerprint", "taken_as"), "VARCHAR"),
+}
 
 
-def _spread(connection: duckdb.DuckDBPyConnection, name: str, longest: int) -> None:
-    columns = ", ".join(f"'{column}': '{kind}'" for column, kind in wire.COLUMNS.items())
-    options = f"format='newline_delimited', columns={{{columns}}}, ignore_errors=true, maximum_object_size={longest + 1}"
-    (first,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM receipt").fetchone() or (1,)
-    connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE incoming AS SELECT row_number() OVER () + {int(first)} AS id, digest, folder, "
-        f"{wire.SUBJECT} AS subject, r FROM read_json(?, {options}) WHERE digest IS NOT NULL AND r.kind IS NOT NULL",
-        [name],
-    )
-    connection.execute(_sql("ingest.sql"))
-    connection.execute("DROP TABLE incoming")
+def same_configs(connection: Connection, made: Sequence[CorrectionFact]) -> dict[str, str]:
+    """Each fingerprint that a correction calls the same as another, with the one that stands for all of them."""
+    found = equivalences(made)
+    rows = connection.execute(
+        "SELECT r.digest, b.fingerprint FROM receipt r LEFT JOIN trial t USING (id) "
+        "JOIN boot b ON b.digest = coalesce(t.boot, r.digest) WHERE r.digest IN (SELECT unnest(?::VARCHAR[]))",
+        [[name for item in found for name in (item.left, item.right)]],
+    ).fetchall()
+    of = dict(rows)
+    return taken_as_one([(of[item.left], of[item.right]) for item in found if item.left in of and item.right in of])
 
 
-def strike(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fill ``struck`` from all corrections."""
-    rows = [(item.digest, item.by, item.action, item.replacement, item.reason) for item in standings(corrections(connection))]
-    connection.execute("DELETE FROM struck")
-    if rows:
-        connection.executemany("INSERT INTO struck VALUES (?, ?, ?, ?, ?)", rows)
-
-
-def corrections(connection: duckdb.DuckDBPyConnection, until: str | None = None) -> list[CorrectionFact]:
+def corrections(connection: Connection, until: str | None = None) -> list[CorrectionFact]:
     """Every correction that the index holds, or those made no later than ``until`` (a timestamp)."""
     found = connection.execute(
         "SELECT r.digest, c.action, c.reason, c.scope, list(l.target) FILTER (l.role = 'targets'), "
@@ -255,47 +203,7 @@ def corrections(connection: duckdb.DuckDBPyConnection, until: str | None = None)
     ]
 
 
-def _forget(connection: duckdb.DuckDBPyConnection, folder: str, names: set[str] | None) -> None:
-    """Remove a folder's rows, or those of some of its receipts."""
-    where, values = "folder = ?", [folder]
-    if names is not None:
-        where += f" AND digest IN ({', '.join('?' * len(names))})"
-        values += [PREFIX + name.removesuffix(layout.SUFFIX) for name in names]
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE leaving AS SELECT id, digest FROM receipt WHERE {where}", values)
-    for table, key in _KEYS.items():
-        connection.execute(f"DELETE FROM {table} WHERE {key} IN (SELECT {'digest' if key == 'source' else 'id'} FROM leaving)")
-    connection.execute("DROP TABLE leaving")
-    connection.execute("DELETE FROM bad WHERE starts_with(path, ?)", [f"{folder}/"])
-    if names is None:
-        connection.execute("DELETE FROM folders WHERE folder = ?", [folder])
-
-
-_KEYS: Mapping[str, str] = {
-    "attempt": "id",
-    "boot": "id",
-    "factor": "boot",
-    "condition": "receipt",
-    "trial": "id",
-    "figure": "receipt",
-    "gate": "id",
-    "decision": "id",
-    "correction": "id",
-    "claim": "id",
-    "link": "source",
-    "receipt": "id",
-}
-
-
-def _names_in(connection: duckdb.DuckDBPyConnection, folders: Sequence[str]) -> dict[str, set[str]]:
-    """The receipt file names that the index has of each folder."""
-    connection.execute("DELETE FROM bad WHERE path[:-71] IN (SELECT unnest(?::VARCHAR[]))", [list(folders)])
-    rows = connection.execute(
-        "SELECT folder, list(digest) FROM receipt WHERE folder IN (SELECT unnest(?::VARCHAR[])) GROUP BY folder", [list(folders)]
-    ).fetchall()
-    return {folder: {name.removeprefix(PREFIX) + layout.SUFFIX for name in names} for folder, names in rows}
-
-
-def _try_current(path: Path, seen: Folders) -> duckdb.DuckDBPyConnection | None:
+def _try_current(path: Path, seen: Folders) -> Connection | None:
     """A connection when the file is there, whole, of this version, and knows all of ``seen``."""
     if not path.exists():
         return None
@@ -324,7 +232,7 @@ def _known(path: Path) -> Folders | None:
     return known if version == (wire.VERSION,) else None
 
 
-def _open(path: Path, *, read_only: bool, limit_s: float) -> duckdb.DuckDBPyConnection:
+def _open(path: Path, *, read_only: bool, limit_s: float) -> Connection:
     """Open the file, waiting while another process has it in a way that forbids it."""
     limit = time.monotonic() + limit_s
     while True:
@@ -346,12 +254,6 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def _scratch_file(folder: Path) -> Iterator[IO[bytes]]:
-    with tempfile.NamedTemporaryFile(dir=folder, suffix=".jsonl") as file:
-        yield file
-
-
 def _subfolders(parent: Path) -> list[Path]:
     try:
         with os.scandir(parent) as entries:
@@ -365,7 +267,3 @@ def _names(folder: Path) -> list[str]:
         return os.listdir(folder)  # noqa: PTH208 - many names, no Path for each
     except FileNotFoundError:
         return []
-
-
-def _sql(name: str) -> str:
-    return files("ledger.query").joinpath(name).read_text(encoding="utf-8")

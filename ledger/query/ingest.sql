@@ -1,4 +1,12 @@
 -- From the staged receipts (table `incoming`: id, digest, folder, r) into the tables. Statements run in order.
+-- A receipt that is here already, or twice in what comes in, is a copy: it is one receipt wherever it stands.
+CREATE OR REPLACE TEMP TABLE copied AS
+  SELECT id, folder, digest FROM incoming
+  WHERE digest IN (SELECT digest FROM receipt)
+     OR id NOT IN (SELECT min(id) FROM incoming GROUP BY digest);
+INSERT INTO copy SELECT folder, digest FROM copied;
+DELETE FROM incoming WHERE id IN (SELECT id FROM copied);
+DROP TABLE copied;
 INSERT INTO receipt
   SELECT id, digest, r.kind, try_cast(replace(r."at", 'Z', '') AS TIMESTAMP), folder, r.session, r.chain.n, r.chain."after",
          subject.spec, subject.lane, subject.arm, subject.role, subject.evidence, r.tool.name, r.tool.version, NULL

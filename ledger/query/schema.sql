@@ -2,8 +2,10 @@
 -- A receipt's `id` is its row here and nowhere else; its name is its digest.
 
 CREATE TABLE meta (key VARCHAR PRIMARY KEY, value VARCHAR);
-CREATE TABLE folders (folder VARCHAR PRIMARY KEY, stamp BIGINT);
+CREATE TABLE folders (folder VARCHAR, stamp BIGINT);
 CREATE TABLE bad (path VARCHAR, reason VARCHAR);
+-- Where a receipt stands besides the folder that it was read from.
+CREATE TABLE copy (folder VARCHAR, digest VARCHAR);
 
 CREATE TABLE receipt (
   id BIGINT, digest VARCHAR, kind VARCHAR, time TIMESTAMP, folder VARCHAR, session VARCHAR, n BIGINT, after_digest VARCHAR,
@@ -37,8 +39,11 @@ CREATE TABLE claim (
 );
 CREATE TABLE link (source VARCHAR, role VARCHAR, target VARCHAR);
 
--- Which receipts are struck by a correction that is in force, and by which; filled anew at every change.
+-- What the corrections in force do; filled anew at every change.
+-- Which receipts are struck, and by which correction.
 CREATE TABLE struck (digest VARCHAR, by_digest VARCHAR, action VARCHAR, replacement VARCHAR, reason VARCHAR);
+-- Fingerprints that corrections in force call the same configuration, with the one that stands for all of them.
+CREATE TABLE same_config (fingerprint VARCHAR, taken_as VARCHAR);
 
 CREATE VIEW receipts AS
   SELECT r.digest, r.kind, r.time, r.session, r.n, r.after_digest, r.spec, r.lane, r.arm, r.role, r.evidence, r.tool,

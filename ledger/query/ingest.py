@@ -1,0 +1,191 @@
+"""Receipts from files into the index's tables, and out of them again.
+
+What it does: reads receipts, checks that they are some, and spreads them over the tables in batches; forgets what is gone. What
+it does not do: find out what is new, or hold a lock (``index``). Rules kept: a file that is no receipt of a known version is
+noted with the reason and never half read; a receipt that stands in several folders is one receipt; nothing that is not a plain
+file is read, and no link is followed.
+"""
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import IO, Any
+
+import duckdb
+import orjson
+
+from ledger.core.digest import PREFIX
+from ledger.core.errors import LedgerError
+from ledger.query import wire
+from ledger.receipt import codec
+from ledger.receipt.shape import fits
+from ledger.store import layout
+
+Connection = duckdb.DuckDBPyConnection
+MAX_BYTES = 64 * 2**20
+BATCH_BYTES = 16 * 2**20
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Intake:
+    """Receipts staged as JSON lines, and spread over the tables whenever there are enough of them to be worth it."""
+
+    def __init__(self, receipts: Path, scratch: Path, connection: Connection) -> None:
+        self._root = str(receipts)
+        self._scratch = scratch
+        self._connection = connection
+        self._lines: list[bytes] = []
+        self._bytes = 0
+
+    def add(self, folder: str, name: str) -> None:
+        """Stage the receipt of this file name; one that cannot be read is noted in ``bad``."""
+        data = b""
+        try:
+            data, reason = read(f"{self._root}/{folder}/{name}")
+        except OSError as error:
+            reason = error.strerror or str(error)
+        if reason is not None:
+            self._connection.execute("INSERT INTO bad VALUES (?, ?)", [f"{folder}/{name}", reason])
+            return
+        digest = PREFIX + name.removesuffix(layout.SUFFIX)
+        self._lines.append(b'{"digest":"%s","folder":"%s","r":%s}\n' % (digest.encode(), folder.encode(), data))
+        self._bytes += len(data)
+        if self._bytes > BATCH_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Spread what is staged."""
+        if not self._lines:
+            return
+        with scratch_file(self._scratch) as file:
+            file.writelines(self._lines)
+            file.flush()
+            _spread(self._connection, file.name, max(map(len, self._lines)))
+        self._lines, self._bytes = [], 0
+
+
+def read(path: str) -> tuple[bytes, str | None]:
+    """A receipt's JSON of the current version on one line, or why the file is no receipt.
+
+    Raises:
+        OSError: the file cannot be read, or is a link.
+    """
+    fd = os.open(path, _FLAGS)
+    try:
+        about = os.fstat(fd)
+        if not stat.S_ISREG(about.st_mode):
+            return b"", "not a plain file"
+        if about.st_size > MAX_BYTES:
+            return b"", f"larger than {MAX_BYTES} bytes"
+        data = os.read(fd, about.st_size + 1)
+    finally:
+        os.close(fd)
+    return _current(data)
+
+
+def _current(data: bytes) -> tuple[bytes, str | None]:
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        return b"", f"not JSON: {error}"
+    if fits(value) and b"\n" not in data:
+        return data, None
+    try:
+        return codec.encode(codec.decode(data)), None
+    except LedgerError as error:
+        return b"", error.problems[0].what
+
+
+def _spread(connection: Connection, name: str, longest: int) -> None:
+    columns = ", ".join(f"'{column}': '{kind}'" for column, kind in wire.COLUMNS.items())
+    options = f"format='newline_delimited', columns={{{columns}}}, ignore_errors=true, maximum_object_size={longest + 1}"
+    (first,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM receipt").fetchone() or (1,)
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE incoming AS SELECT row_number() OVER () + {int(first)} AS id, digest, folder, "
+        f"{wire.SUBJECT} AS subject, r FROM read_json(?, {options}) WHERE digest IS NOT NULL AND r.kind IS NOT NULL",
+        [name],
+    )
+    connection.execute(sql("ingest.sql"))
+    connection.execute("DROP TABLE incoming")
+
+
+def forget(connection: Connection, folder: str, names: set[str] | None) -> None:
+    """Remove a folder's rows, or those of some of its receipts."""
+    where, values = "folder = ?", [folder]
+    if names is not None:
+        where += f" AND digest IN ({', '.join('?' * len(names))})"
+        values += [PREFIX + name.removesuffix(layout.SUFFIX) for name in names]
+    connection.execute(f"DELETE FROM copy WHERE {where}", values)
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE leaving AS SELECT id, digest FROM receipt WHERE {where}", values)
+    for table, key in _KEYS.items():
+        connection.execute(f"DELETE FROM {table} WHERE {key} IN (SELECT {'digest' if key == 'source' else 'id'} FROM leaving)")
+    connection.execute("DROP TABLE leaving")
+    connection.execute("DELETE FROM bad WHERE starts_with(path, ?)", [f"{folder}/"])
+    if names is None:
+        connection.execute("DELETE FROM folders WHERE folder = ?", [folder])
+
+
+_KEYS: Mapping[str, str] = {
+    "attempt": "id",
+    "boot": "id",
+    "factor": "boot",
+    "condition": "receipt",
+    "trial": "id",
+    "figure": "receipt",
+    "gate": "id",
+    "decision": "id",
+    "correction": "id",
+    "claim": "id",
+    "link": "source",
+    "receipt": "id",
+}
+
+
+def names_in(connection: Connection, folders: Sequence[str]) -> dict[str, set[str]]:
+    """The receipt file names that the index has of each folder; what was bad there is to be read again."""
+    connection.execute("DELETE FROM bad WHERE path[:-71] IN (SELECT unnest(?::VARCHAR[]))", [list(folders)])
+    rows = connection.execute(
+        "SELECT folder, list(digest) FROM (SELECT folder, digest FROM receipt UNION ALL SELECT folder, digest FROM copy) "
+        "WHERE folder IN (SELECT unnest(?::VARCHAR[])) GROUP BY folder",
+        [list(folders)],
+    ).fetchall()
+    return {folder: {name.removeprefix(PREFIX) + layout.SUFFIX for name in names} for folder, names in rows}
+
+
+def orphans(connection: Connection) -> list[tuple[str, str]]:
+    """Folder and file name of copies whose receipt is gone, one for each receipt; they are copies no longer."""
+    rows = connection.execute(
+        "SELECT min(folder), digest FROM copy WHERE digest NOT IN (SELECT digest FROM receipt) GROUP BY digest ORDER BY digest"
+    ).fetchall()
+    for row in rows:
+        connection.execute("DELETE FROM copy WHERE folder = ? AND digest = ?", row)
+    return [(folder, digest.removeprefix(PREFIX) + layout.SUFFIX) for folder, digest in rows]
+
+
+def insert(
+    connection: Connection, scratch: Path, table: str, columns: Mapping[str, str], rows: Sequence[tuple[Any, ...]]
+) -> None:
+    """Put ``rows`` into ``table`` at once; ``columns`` are its columns with their types."""
+    with scratch_file(scratch) as file:
+        file.writelines(orjson.dumps(dict(zip(columns, row, strict=True))) + b"\n" for row in rows)
+        file.flush()
+        typed = ", ".join(f"'{name}': '{kind}'" for name, kind in columns.items())
+        named = ", ".join(columns)
+        source = f"SELECT {named} FROM read_json(?, columns={{{typed}}}, format='newline_delimited')"
+        connection.execute(f"INSERT INTO {table} ({named}) {source}", [file.name])
+
+
+@contextmanager
+def scratch_file(folder: Path) -> Iterator[IO[bytes]]:
+    """A file that is gone afterwards."""
+    with tempfile.NamedTemporaryFile(dir=folder, suffix=".jsonl") as file:
+        yield file
+
+
+def sql(name: str) -> str:
+    """The statements of a file of this room."""
+    return files("ledger.query").joinpath(name).read_text(encoding="utf-8")
