@@ -73,10 +73,10 @@ def git(root: Path, *arguments: str) -> None:
     subprocess.run(["git", *arguments], cwd=root, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def prepare(root: Path, count: int) -> Ledger:
+def prepare(root: Path, count: int, corrected: int) -> Ledger:
     """A committed ledger of ``count`` receipts; one that is there is taken as it is."""
     if not (root / ".git").exists():
-        synthetic.write(root, count)
+        synthetic.write(root, count, corrected=corrected)
         git(root, "init", "-q", "-b", "main")
         git(root, "config", "user.email", "bench@localhost")
         git(root, "config", "user.name", "bench")
@@ -194,9 +194,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("receipts", type=int, nargs="?", default=10_000)
+    parser.add_argument("--corrections", type=int, default=0, help="how many of the trials are corrected")
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
-    ledger = prepare(options.folder, options.receipts)
+    ledger = prepare(options.folder, options.receipts, options.corrections)
     ledger.state.mkdir(exist_ok=True)
     lines = [rebuild(ledger), *questions(ledger, options.repeats), catch_up(ledger, options.repeats)]
     lines += [*record(ledger, options.repeats), *commit(ledger), *check(ledger, options.repeats)]

@@ -4,13 +4,13 @@ What it does: writes sessions of attempts, boots and trials (62 metrics each, ab
 by digest, chained and linked, so that ``ledger verify`` is clean. What it does not do: measure anything. Rule kept: the same
 count and seed give the same bytes.
 
-usage: python benchmarks/synthetic.py FOLDER RECEIPTS [SEED]
+usage: python benchmarks/synthetic.py FOLDER RECEIPTS [SEED] [CORRECTIONS]    one correction retracts one trial, drawn at random
 """
 
 import hashlib
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,17 +34,51 @@ def receipts(count: int, seed: int) -> Iterator[tuple[str, str, bytes]]:
         session += 1
 
 
-def write(root: Path, count: int, seed: int = 1) -> None:
+def corrections(targets: Sequence[str], seed: int) -> Iterator[tuple[str, str, bytes]]:
+    """A retraction or concern of each target, in sessions of their own, a day apart."""
+    draw = random.Random(f"{seed}/corrections")
+    for start in range(0, len(targets), PER_SESSION):
+        index = start // PER_SESSION
+        year, month, day = 2024 + index // 360, index // 30 % 12 + 1, index % 28 + 1
+        name = f"{day:02}T2359-correction-{index:04x}"
+        after = ""
+        for n, target in enumerate(targets[start : start + PER_SESSION]):
+            envelope = {
+                "ledger": 1,
+                "kind": "correction",
+                "correction": {"action": draw.choice(("retract", "concern")), "targets": [target], "reason": "r", "by": "bench"},
+                "at": f"{year}-{month:02}-{day:02}T23:59:00Z",
+                "session": name,
+                "chain": {"n": n} | ({"after": after} if after else {}),
+                "tool": {"name": "ledger", "version": "0.1.0"},
+            }
+            data = orjson.dumps(envelope, option=orjson.OPT_SORT_KEYS)
+            digest = hashlib.sha256(data).hexdigest()
+            after = f"sha256:{digest}"
+            yield f"receipts/{year}/{month:02}/{name}", digest, data
+
+
+def write(root: Path, count: int, seed: int = 1, corrected: int = 0) -> None:
     """Write them below ``root``; a ``ledger.toml`` marks the folder."""
     root.mkdir(parents=True, exist_ok=True)
     (root / "ledger.toml").write_text("ledger = 1\n")
     made: set[str] = set()
+    trials = []
     for folder, name, data in receipts(count, seed):
-        if folder not in made:
-            (root / folder / "blobs").mkdir(parents=True, exist_ok=True)
+        trials += [f"sha256:{name}"] if b'"kind":"trial"' in data else []
+        _put(root, folder, name, data, made)
+    chosen = random.Random(f"{seed}/chosen").sample(trials, min(corrected, len(trials)))
+    for folder, name, data in corrections(chosen, seed):
+        _put(root, folder, name, data, made)
+
+
+def _put(root: Path, folder: str, name: str, data: bytes, made: set[str]) -> None:
+    if folder not in made:
+        (root / folder / "blobs").mkdir(parents=True, exist_ok=True)
+        if "correction" not in folder:
             (root / folder / "blobs" / SPEC_HEX).write_bytes(SPEC)
-            made.add(folder)
-        (root / folder / f"{name}.json").write_bytes(data)
+        made.add(folder)
+    (root / folder / f"{name}.json").write_bytes(data)
 
 
 def _session(index: int, size: int, draw: random.Random) -> Iterator[tuple[str, str, bytes]]:
@@ -143,4 +177,4 @@ def _value(draw: random.Random, around: float) -> float:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 1)
+    write(Path(sys.argv[1]), *map(int, sys.argv[2:5]))
