@@ -79,8 +79,17 @@ def decode(data: bytes, *, limit: int = MAX_BYTES) -> Any:
 def is_canonical(data: bytes) -> bool:
     """Whether ``data`` is exactly the canonical form of the value it holds."""
     try:
-        return encode(decode(data)) == data
+        return spells(decode(data), data)
     except CanonicalError:
+        return False
+
+
+def spells(value: Any, data: bytes) -> bool:
+    """Whether ``data`` is the canonical form of ``value``, which :func:`decode` read from it."""
+    try:
+        # What was read is not nested too deep, so the bytes of the fast path need no other look.
+        return orjson.dumps(value, option=_FAST) == data and (not _may_differ(data) or encode(value) == data)
+    except (CanonicalError, TypeError):
         return False
 
 

@@ -141,7 +141,7 @@ def _receipt(ledger: Ledger, path: Path, known: set[str], checked: Checked) -> I
     except LedgerError as error:
         yield _finding(ledger, path, "shape", f"not a receipt: {shorten(str(error), 300)}")
         return
-    if not _is_spelled(data, wire):
+    if not canonical.spells(wire, data):
         yield _finding(ledger, path, "canonical", "a receipt, but not in canonical form")
     yield from _alone(ledger, item, wire, known)
     yield item
@@ -162,13 +162,6 @@ def _understood(wire: Any, name: str, path: Path) -> _Read:
         links=links(receipt),
         blobs=blobs(receipt),
     )
-
-
-def _is_spelled(data: bytes, wire: Any) -> bool:
-    try:
-        return canonical.encode(wire) == data
-    except canonical.CanonicalError:
-        return False
 
 
 def _alone(ledger: Ledger, item: _Read, wire: Any, known: set[str]) -> Iterator[Finding]:
