@@ -87,8 +87,8 @@ def is_canonical(data: bytes) -> bool:
 def spells(value: Any, data: bytes) -> bool:
     """Whether ``data`` is the canonical form of ``value``, which :func:`decode` read from it."""
     try:
-        # What was read is not nested too deep, so the bytes of the fast path need no other look.
-        return orjson.dumps(value, option=_FAST) == data and (not _may_differ(data) or encode(value) == data)
+        # What was read is not nested too deep, so bytes of the fast path need no other look.
+        return (orjson.dumps(value, option=_FAST) == data and not _may_differ(data)) or encode(value) == data
     except (CanonicalError, TypeError):
         return False
 

@@ -59,6 +59,8 @@ def test_keys_of_marks_do_not_fool_the_fast_path(value: dict[str, float]) -> Non
 
 
 @given(VALUES)
+@example(1e-6)
+@example([1e21, {"\ue000": 1, "\U00010000": 2}])
 def test_what_is_written_is_read_again(value: Any) -> None:
     if has_large_whole_float(value):
         return
