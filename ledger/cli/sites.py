@@ -1,7 +1,9 @@
 """Which site a spec runs on.
 
-What it does: takes ``--site``, else ``LEDGER_SITE``, else what the spec names, and loads both files. What it does not do: plan.
-Rule kept: ``--site`` and ``LEDGER_SITE`` are relative to where the program was started, the spec's own ``site`` to the spec.
+What it does: takes ``--site``, else ``LEDGER_SITE``, else what the spec names; loads both files with every check that needs the
+instruments and backends that are installed. What it does not do: plan. Rules kept: ``--site`` and ``LEDGER_SITE`` are relative
+to where the program was started, the spec's own ``site`` to the spec; what a spec names is not followed out of its folder, for
+it may be a stranger's, and a message about a wrong file shows lines of it.
 """
 
 import os
@@ -9,8 +11,12 @@ from pathlib import Path
 
 from attrs import frozen
 
+from ledger.backends import registry as backends
+from ledger.core.errors import Problem, SpecError, did_you_mean
+from ledger.run.measures import check_measures, check_scales
 from ledger.spec.load import Loaded, load_site, load_spec
 from ledger.spec.model import Site, Spec
+from ledger.spec.values import Complain
 
 VARIABLE = "LEDGER_SITE"
 
@@ -29,6 +35,31 @@ def load_for(spec: Path, site: Path | None) -> SpecAndSite:
     Raises:
         SpecError: with every mistake of the file that is wrong.
     """
-    loaded = load_spec(spec)
-    chosen = site or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else spec.parent / loaded.value.site)
-    return SpecAndSite(spec=loaded, site=load_site(chosen))
+    loaded = load_spec(spec, also=check_measures)
+    given = site or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
+
+    def also(value: Site, complain: Complain) -> None:
+        check_scales(loaded.value)(value, complain)
+        _check_backend(value, complain)
+
+    return SpecAndSite(spec=loaded, site=load_site(given or _own_site(loaded, spec.parent), also=also))
+
+
+def _own_site(spec: Loaded[Spec], folder: Path) -> Path:
+    """The site that the spec names.
+
+    Raises:
+        SpecError: it is outside ``folder``, by its path or through a symbolic link.
+    """
+    named = folder / spec.value.site
+    if not Path(os.path.realpath(named)).is_relative_to(os.path.realpath(folder)):
+        what = "a site outside the folder of the spec"
+        hint = "give it with --site where you trust it"
+        raise SpecError(Problem(what=what, place=spec.place("site"), value=spec.value.site, hint=hint))
+    return named
+
+
+def _check_backend(site: Site, complain: Complain) -> None:
+    known = backends.names()
+    if site.backend not in known:
+        complain("unknown backend", path=("backend",), value=site.backend, hint=did_you_mean(site.backend, known))

@@ -95,6 +95,10 @@ class StoreError(LedgerError):
     exit_code = ExitCode.STORE
 
 
+class AgainError(StoreError):
+    """Something derived was damaged and has been removed, before anything was shown or written: the same command works again."""
+
+
 class BackendError(LedgerError):
     """A node, process or server could not be reached, started or stopped."""
 
@@ -108,8 +112,8 @@ class Collected:
     problems: list[Problem] = field(factory=list)
 
     def add(self, what: str, *, place: Place | None = None, value: object = None, hint: str | None = None) -> None:
-        """Note one more problem; ``value`` is shown as Python-like text, cut at 80 characters."""
-        shown = None if value is None else shorten(value)
+        """Note one more problem; ``value`` is shown as Python-like text, cut at 80 characters, and empty text as ``""``."""
+        shown = None if value is None else shorten(value) or '""'
         self.problems.append(Problem(what=what, place=place, value=shown, hint=hint))
 
     def raise_if_any(self, kind: type[LedgerError] = SpecError) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from ledger.core.errors import BackendError, Place, Problem, UsageError, did_you_mean
+from ledger.core.errors import BackendError, Problem
 from ledger.core.words import Outcome
 from ledger.instruments import registry
 from ledger.instruments.base import Instrument
@@ -40,27 +40,13 @@ class Summary:
 
 
 def find_instruments(plan: Plan) -> dict[str, Instrument]:
-    """The instruments of a plan's measures, with every parameter checked.
+    """The instruments of a plan by name; ``measures`` has checked their parameters.
 
     Raises:
-        UsageError: every unknown instrument and every wrong parameter, at once.
+        UsageError: an unknown instrument.
     """
-    found: dict[str, Instrument] = {}
-    problems: list[Problem] = []
-    for measure in {measure.id: measure for boot in plan.boots for measure in boot.measures}.values():
-        path = f"measures.{measure.id}"
-        if measure.uses not in registry.names():
-            place = Place(file=plan.spec.name, path=f"{path}.uses")
-            hint = did_you_mean(measure.uses, registry.names())
-            problems.append(Problem(what="unknown instrument", place=place, value=measure.uses, hint=hint))
-            continue
-        instrument = found.setdefault(measure.uses, registry.get(measure.uses))
-        for wrong in instrument.check(measure.parameters):
-            place = Place(file=plan.spec.name, path=f"{path}.{wrong.key}")
-            problems.append(Problem(what=wrong.what, place=place, value=wrong.value, hint=wrong.hint))
-    if problems:
-        raise UsageError(problems)
-    return found
+    used = {measure.uses for boot in plan.boots for measure in boot.measures}
+    return {name: registry.get(name) for name in sorted(used)}
 
 
 def run_session(bench: Bench, plan: Plan) -> Summary:

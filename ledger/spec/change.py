@@ -7,6 +7,7 @@ there is none; an argv without changes comes out word for word as it went in.
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from attrs import frozen
 
@@ -33,32 +34,35 @@ class Setting:
 
 def settings(argv: Sequence[str]) -> list[Setting]:
     """``argv`` cut at its flags; joined again it is the same argv. A negative number is a value, not a flag."""
-    found: list[Setting] = []
-    for word in argv:
-        if _FLAG.fullmatch(word):
-            found.append(Setting(flag=word.partition("=")[0], words=(word,)))
-        elif found:
-            found[-1] = Setting(flag=found[-1].flag, words=(*found[-1].words, word))
-        else:
-            found.append(Setting(flag=None, words=(word,)))
+    starts = [index for index, word in enumerate(argv) if _FLAG.fullmatch(word)]
+    first = starts[0] if starts else len(argv)
+    found = [Setting(flag=None, words=tuple(argv[:first]))] if first else []
+    for start, end in pairwise([*starts, len(argv)]):
+        found.append(Setting(flag=argv[start].partition("=")[0], words=tuple(argv[start:end])))
     return found
 
 
 def apply_args(argv: Sequence[str], change: Change) -> tuple[str, ...]:
     """``argv`` with the change's settings in it and its dropped flags gone."""
     wanted = settings(change.args)
-    replaced = {item.flag for item in wanted if item.flag} | set(change.drop_args)
-    kept = settings(argv)
+    waiting: dict[str | None, list[Setting]] = {}
+    for item in wanted:
+        waiting.setdefault(item.flag, []).append(item)
+    gone = {*waiting, *change.drop_args}
     made: list[Setting] = []
-    placed: set[str | None] = set()
-    for item in kept:
-        if item.flag not in replaced or item.flag is None:
+    for item in settings(argv):
+        if item.flag is None or item.flag not in gone:
             made.append(item)
-        elif item.flag not in placed:
-            placed.add(item.flag)
-            made += [new for new in wanted if new.flag == item.flag]
-    made += [new for new in wanted if new.flag not in placed]
+        else:
+            made += waiting.pop(item.flag, [])
+    made += [item for item in wanted if item.flag in waiting]
     return tuple(word for item in made for word in item.words)
+
+
+def not_there(argv: Sequence[str], env: Mapping[str, str], change: Change) -> list[str]:
+    """The flags and variables that ``change`` drops and that ``argv`` and ``env`` do not have."""
+    flags = {item.flag for item in settings(argv)}
+    return [flag for flag in change.drop_args if flag not in flags] + [name for name in change.drop_env if name not in env]
 
 
 def apply_env(env: Mapping[str, str], change: Change) -> dict[str, str]:
@@ -66,21 +70,28 @@ def apply_env(env: Mapping[str, str], change: Change) -> dict[str, str]:
     return {name: value for name, value in {**env, **change.env}.items() if name not in change.drop_env}
 
 
+def sets_something(change: Change) -> bool:
+    """Whether the change reaches an argv or an environment, or is told in words alone."""
+    return bool(change.args or change.env or change.drop_args or change.drop_env)
+
+
 def count_changes(change: Change) -> list[str]:
     """The changes one by one, as people read them; a flag set and another dropped for it are two unless one negates the other."""
     set_flags = [item.flag or item.value for item in settings(change.args)]
-    dropped = [flag for flag in change.drop_args if not any(_negates(flag, other) for other in set_flags)]
+    switches = {_switch(flag) for flag in set_flags}
+    dropped = [flag for flag in change.drop_args if _switch(flag) not in switches]
     made = [*change.env, *set_flags, *(f"no {name}" for name in (*change.drop_env, *dropped))]
     return made or ([change.about] if change.about else [])
 
 
 def in_words(change: Change) -> str:
-    """The change on one line: ``env A=1``, ``--x 2``, ``without --y``."""
+    """The change on one line: ``A=1``, ``--x 2``, ``without --y``; what it is about where it sets nothing."""
     parts = [f"{name}={value}" for name, value in change.env.items()]
     parts += [" ".join(item.words) for item in settings(change.args)]
     parts += [f"without {name}" for name in (*change.drop_env, *change.drop_args)]
     return ", ".join(parts) or change.about or "nothing"
 
 
-def _negates(one: str, other: str) -> bool:
-    return one.replace("--no-", "--", 1) == other.replace("--no-", "--", 1)
+def _switch(flag: str) -> str:
+    """What a flag and its negation have in common."""
+    return flag.replace("--no-", "--", 1)

@@ -1,53 +1,65 @@
-"""What one part of a spec or site says of another, and what a single value may be.
+"""What one part of a spec or site says of another.
 
-What it does: ids, references, cycles, one change for each arm, units, ranges, words, variables. What it does not do: join a
-spec with a site (``plan``) or know an instrument's parameters (``run``). Rules kept: every mistake is told; a value that the
-reader has already refused stands here as an empty one and is passed over.
+What it does: every check of a spec and of a site by itself: ids, references, cycles, one change for each arm, the rule. What it
+does not do: say what a single value may be (``values``), join a spec with a site (``plan``), or know an instrument's parameters
+(``run``). Rules kept: every mistake is told; a value that the reader has refused stands here as an empty one, and what is said
+of it is not heard; lists are bounded, so that the time of a plan is.
 """
 
-import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from ledger.core import metrics, units
-from ledger.core.errors import LedgerError, did_you_mean
+from ledger.core.errors import did_you_mean
 from ledger.core.words import Role
-from ledger.spec import interpolate
-from ledger.spec.change import count_changes
+from ledger.spec import values
+from ledger.spec.bases import Line, cycles, lines
+from ledger.spec.change import count_changes, settings
 from ledger.spec.locate import Path
-from ledger.spec.model import FORMAT, Arm, Change, FilePin, GateSpec, Lane, Rule, Site, Spec, StandIn
+from ledger.spec.model import (
+    FORMAT,
+    ON_FAIL,
+    OPERATORS,
+    WHEN,
+    Arm,
+    Change,
+    FilePin,
+    GateSpec,
+    Lane,
+    Node,
+    Rule,
+    Site,
+    Spec,
+    StandIn,
+)
+from ledger.spec.values import Complain
 
-Complain = Callable[..., None]
-
-ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-SHA256 = re.compile(r"[0-9a-f]{64}")
-OPERATORS = ("<", "<=", "==", "!=", ">=", ">")
-WHEN = ("before", "after")
-ON_FAIL = ("block", "mark")
 LANE_FIELDS = ("id", "engine", "model", "model_revision", "quantization", "served_model", "image", "recipe", "recipe_revision")
 VARIABLES = ("node.ip", "node.name", "head.ip", "rank", "port", "python", "site.name")
 REQUEST_COUNTS = ("requests.failed", "requests.ok", "requests.launched")
+LOADS = ("host.load1", "host.load5", "host.load15")
+SPEEDS = ("boot_s", "prefill_tok_s", "decode_tok_s")
+MAX_ITEMS = 1000
 MAX_BOOTS = 1000
+MAX_BASES = 100
 
 
 def check_spec(spec: Spec, complain: Complain) -> None:
     """Every mistake that a spec has by itself."""
     _format(spec.ledger, complain)
-    _id(spec.name, ("name",), complain)
-    _filled(spec.question, ("question",), complain)
-    _range(spec.warmup, 0, 10_000, ("warmup",), complain)
-    for kind, table in (("lanes", spec.lanes), ("measures", spec.measures)):
-        if not table:
-            complain(f"no {kind}: a spec has at least one", path=(kind,))
-        for name in table:
-            _id(name, (kind, name), complain)
+    values.name(spec.name, ("name",), complain)
+    values.filled(spec.question, ("question",), complain)
+    values.filled(spec.site, ("site",), complain)
+    values.without_nul(spec.site, ("site",), complain)
+    values.between(spec.warmup, 0, 10_000, ("warmup",), complain)
+    _lengths(spec, complain)
     for lane in spec.lanes.values():
         _lane(lane, complain)
     for name, measure in spec.measures.items():
-        _filled(measure.uses, ("measures", name, "uses"), complain)
-        _range(measure.trials, 1, MAX_BOOTS, ("measures", name, "trials"), complain)
+        values.name(name, ("measures", name), complain)
+        values.filled(measure.uses, ("measures", name, "uses"), complain)
+        values.between(measure.trials, 1, MAX_BOOTS, ("measures", name, "trials"), complain)
     _arms(spec, complain)
-    _unique([gate.id for gate in spec.gates], "gates", complain)
+    values.unique([gate.id for gate in spec.gates], "gates", "id", complain)
     for index, gate in enumerate(spec.gates):
         _gate(gate, ("gates", index), complain)
     if spec.rule is not None:
@@ -57,235 +69,229 @@ def check_spec(spec: Spec, complain: Complain) -> None:
 def check_site(site: Site, complain: Complain) -> None:
     """Every mistake that a site has by itself."""
     _format(site.ledger, complain)
-    _id(site.name, ("name",), complain)
-    _filled(site.backend, ("backend",), complain)
+    values.name(site.name, ("name",), complain)
+    values.filled(site.backend, ("backend",), complain)
     if not site.nodes:
         complain("no nodes: a site has at least one", path=("nodes",))
-    _unique([node.name for node in site.nodes], "nodes", complain, key="name")
+    for kind, items in (("nodes", site.nodes), ("stand_ins", site.stand_ins)):
+        values.at_most(items, MAX_ITEMS, kind, complain)
+    values.unique([node.name for node in site.nodes], "nodes", "name", complain)
+    for index, node in enumerate(site.nodes):
+        _node(node, ("nodes", index), complain)
     for name, stand_in in site.stand_ins.items():
-        _id(name, ("stand_ins", name), complain)
+        values.name(name, ("stand_ins", name), complain)
         _stand_in(stand_in, ("stand_ins", name), complain)
     for name, value in site.speed.items():
-        known = ("boot_s", "prefill_tok_s", "decode_tok_s")
-        if name not in known:
-            complain(f"unknown key {name!r}", path=("speed", name), hint=did_you_mean(name, known))
-        elif not value > 0:
-            complain("expected a number above zero", path=("speed", name), value=value)
+        if name not in SPEEDS:
+            complain(f"unknown key {name!r}", path=("speed", name), hint=did_you_mean(name, SPEEDS))
+        else:
+            values.between(value, 0.001, 10**9, ("speed", name), complain)
+
+
+def known_variables(lane: Lane | StandIn) -> set[str]:
+    """The variables that the command, environment and changes of ``lane`` may name."""
+    said = {f"lane.{name}" for name in LANE_FIELDS if getattr(lane, name, None)}
+    return {*VARIABLES, *said, "lane.served_model", *(f"file.{name}" for name in lane.files)}
+
+
+def _lengths(spec: Spec, complain: Complain) -> None:
+    kinds: Mapping[str, Collection[object]] = {"lanes": spec.lanes, "arms": spec.arms, "measures": spec.measures}
+    for kind, items in kinds.items():
+        if not items:
+            complain(f"no {kind}: a spec has at least one", path=(kind,))
+        values.at_most(items, MAX_ITEMS, kind, complain)
+    values.at_most(spec.gates, MAX_ITEMS, "gates", complain)
 
 
 def _arms(spec: Spec, complain: Complain) -> None:
-    if not spec.arms:
-        complain("no arms: a spec has at least one", path=("arms",))
     by_id = {arm.id: arm for arm in spec.arms}
-    _unique([arm.id for arm in spec.arms], "arms", complain)
+    values.unique([arm.id for arm in spec.arms], "arms", "id", complain)
+    found = lines(spec.arms)
     for index, arm in enumerate(spec.arms):
         path: Path = ("arms", index)
-        _id(arm.id, (*path, "id"), complain)
-        _range(arm.boots, 1, MAX_BOOTS, (*path, "boots"), complain)
+        values.name(arm.id, (*path, "id"), complain)
+        values.between(arm.boots, 1, MAX_BOOTS, (*path, "boots"), complain)
         _parent(arm, path, by_id, spec.lanes, complain)
-        _changes(arm, path, complain)
-        _texts(arm.change, (*path, "change"), _known(()) | _files_named(arm.change), complain)
-    for index in _cycles(spec.arms):
-        loop = _loop(spec.arms[index], by_id)
-        complain("a cycle in 'base'", path=("arms", index, "base"), value=" -> ".join(loop), hint="one arm of it needs a lane")
+        _one_change(arm, path, complain)
+        _change(arm.change, (*path, "change"), _variables_of(found.get(arm.id, ()), spec.lanes, arm.change), complain)
+        if len(found.get(arm.id, ())) == MAX_BASES + 2:  # and not once more for each arm that rests on this one
+            complain(f"more than {MAX_BASES} bases, one on the other", path=(*path, "base"), value=arm.base)
+    indices = {arm.id: index for index, arm in reversed(list(enumerate(spec.arms)))}
+    for ring in cycles(spec.arms):
+        way = " -> ".join([*ring, ring[0]])
+        complain("a cycle in 'base'", path=("arms", indices[ring[0]], "base"), value=way, hint="one arm of it needs a lane")
+    total = sum(arm.boots for arm in spec.arms)
+    if total > MAX_BOOTS and all(arm.boots <= MAX_BOOTS for arm in spec.arms):
+        complain(f"{total} boots in all, and at most {MAX_BOOTS} are made", path=("arms",))
 
 
 def _parent(arm: Arm, path: Path, by_id: Mapping[str, Arm], lanes: Mapping[str, Lane], complain: Complain) -> None:
-    if (arm.lane is None) == (arm.base is None):
-        what = "an arm has a lane or a base, not both" if arm.lane else "an arm needs a lane or a base"
-        complain(what, path=path, value=arm.id, hint=did_you_mean(arm.base or "", [*by_id, *lanes]) if not arm.lane else None)
-    if arm.lane and arm.lane not in lanes:
-        complain("unknown lane", path=(*path, "lane"), value=arm.lane, hint=did_you_mean(arm.lane, lanes))
-    if arm.base and arm.base not in by_id:
+    if arm.lane is not None and arm.base is not None:
+        complain("an arm has a lane or a base, not both", path=path, value=arm.id)
+    if arm.lane is None and arm.base is None:
+        complain("an arm needs a lane or a base", path=path, value=arm.id, hint=did_you_mean("", [*by_id, *lanes]))
+    if arm.lane is not None and arm.lane not in lanes:
+        where = (*path, "lane")
+        complain("unknown lane", path=where, value=arm.lane, hint=did_you_mean(arm.lane, lanes), rests_on=(("lanes",),))
+    if arm.base is not None and arm.base not in by_id:
         complain("unknown arm", path=(*path, "base"), value=arm.base, hint=did_you_mean(arm.base, by_id))
 
 
-def _changes(arm: Arm, path: Path, complain: Complain) -> None:
+def _one_change(arm: Arm, path: Path, complain: Complain) -> None:
     changes = count_changes(arm.change)
-    if len(changes) > 1 and not arm.several:
+    if len(changes) > 1 and not (arm.several or "").strip():
         complain(
             f"arm {arm.id!r} makes {len(changes)} changes, and an arm makes one",
             path=(*path, "change"),
             value=", ".join(changes),
             hint='split it, or say why they go together: several = "…"',
+            rests_on=((*path, "several"),),
         )
     if not changes and arm.base is not None and arm.role is Role.CANDIDATE:
+        looked_at = ("role", "change"), ("change", "env"), ("change", "args"), ("change", "drop_env"), ("change", "drop_args")
         complain(
             f"arm {arm.id!r} changes nothing against its base",
             path=path,
             hint='give it a change, or role = "control" if it is a warm reboot',
+            rests_on=((*path, "role"), *((*path, *keys) for keys in looked_at)),
         )
 
 
-def _cycles(arms: tuple[Arm, ...]) -> Iterable[int]:
-    """The index of the first arm of each cycle."""
-    by_id = {arm.id: arm for arm in arms}
-    told: set[str] = set()
-    for index, arm in enumerate(arms):
-        loop = _loop(arm, by_id)
-        if loop and loop[0] == arm.id and not told & set(loop):
-            told |= set(loop)
-            yield index
+def _variables_of(line: Line, lanes: Mapping[str, Lane], change: Change) -> set[str]:
+    """What a change may name: what its lane has, or anything at all where no lane is known."""
+    lane = lanes.get(line[0].lane or "") if line else None
+    return known_variables(lane) if lane is not None else set(change_variables(change))
 
 
-def _loop(arm: Arm, by_id: Mapping[str, Arm]) -> list[str]:
-    """The ids from ``arm`` back to itself, or nothing when its bases end."""
-    path = [arm.id]
-    while (base := by_id.get(by_id[path[-1]].base or "")) is not None:
-        path.append(base.id)
-        if base.id in path[:-1]:
-            return path[path.index(base.id) :] if base.id == arm.id else []
-    return []
+def change_variables(change: Change) -> Iterable[str]:
+    """The variables that a change names."""
+    for text in (*change.args, *change.env.values()):
+        yield from values.variables(text)
 
 
 def _lane(lane: Lane, complain: Complain) -> None:
     path: Path = ("lanes", lane.id)
-    _filled(lane.engine, (*path, "engine"), complain)
-    _filled(lane.model, (*path, "model"), complain)
-    _range(lane.nodes, 1, 100_000, (*path, "nodes"), complain)
+    values.name(lane.id, path, complain)
+    values.filled(lane.engine, (*path, "engine"), complain)
+    values.filled(lane.model, (*path, "model"), complain)
+    values.between(lane.nodes, 1, MAX_ITEMS, (*path, "nodes"), complain)
     _server(lane, path, complain)
 
 
 def _stand_in(stand_in: StandIn, path: Path, complain: Complain) -> None:
     for name in ("why", "engine", "model"):
-        _filled(getattr(stand_in, name), (*path, name), complain)
+        values.filled(getattr(stand_in, name), (*path, name), complain)
+    if not stand_in.command:
+        complain("a stand-in without a command", path=(*path, "command"))
     _server(stand_in, path, complain)
     for name, change in stand_in.arms.items():
-        _texts(change, (*path, "arms", name), _known(stand_in.files), complain)
+        _change(change, (*path, "arms", name), known_variables(stand_in), complain)
 
 
 def _server(lane: Lane | StandIn, path: Path, complain: Complain) -> None:
-    _range(lane.port, 0, 65_535, (*path, "port"), complain)
-    _quantity(lane.ready_within, "time", (*path, "ready_within"), complain)
-    known = _known(lane.files)
+    values.between(lane.port, 0, 65_535, (*path, "port"), complain)
+    values.quantity_between(lane.ready_within, "time", "1 ms", "24 h", (*path, "ready_within"), complain)
+    known = known_variables(lane)
+    if lane.command:
+        values.filled(lane.command[0], (*path, "command", 0), complain)
     for index, word in enumerate(lane.command):
-        _variables(word, (*path, "command", index), known, complain)
-    for name, value in lane.env.items():
-        _env_name(name, (*path, "env", name), complain)
-        _variables(value, (*path, "env", name), known, complain)
+        values.template(word, (*path, "command", index), known, complain)
+    _env(lane.env, path, known, complain)
+    for name, version in lane.packages.items():
+        values.package_name(name, (*path, "packages", name), complain)
+        values.filled(version, (*path, "packages", name), complain)
     for name, pin in lane.files.items():
+        values.name(name, (*path, "files", name), complain)
         _pin(pin, (*path, "files", name), complain)
 
 
+def _env(env: Mapping[str, str], path: Path, known: set[str], complain: Complain) -> None:
+    for name, value in env.items():
+        values.env_name(name, (*path, "env", name), complain)
+        values.template(value, (*path, "env", name), known, complain)
+
+
 def _pin(pin: FilePin, path: Path, complain: Complain) -> None:
-    if not SHA256.fullmatch(pin.sha256) and pin.sha256:
-        complain("expected 64 hexadecimal digits, lower case", path=(*path, "sha256"), value=pin.sha256)
+    values.sha256(pin.sha256, (*path, "sha256"), complain)
+    if pin.size is not None:
+        values.between(pin.size, 0, 2**53 - 1, (*path, "size"), complain)
     inside = pin.package is not None and pin.file is not None
     if inside == (pin.path is not None) or (pin.package is None) != (pin.file is None):
-        complain("a file has a path, or a package and a file in it", path=path)
-    for name in ("path", "file"):
-        value = getattr(pin, name)
-        if value is not None and name == "file" and (value.startswith("/") or ".." in value.split("/")):
-            complain("a path that leaves its package", path=(*path, name), value=value)
+        where = ((*path, "path"), (*path, "file"), (*path, "package"))
+        complain("a file has a path, or a package and a file in it", path=path, rests_on=where)
+    if pin.file is not None and (pin.file.startswith("/") or ".." in pin.file.split("/")):
+        complain("a path that leaves its package", path=(*path, "file"), value=pin.file)
+    for name in ("path", "package", "file"):
+        text = getattr(pin, name)
+        if text is not None:
+            values.filled(text, (*path, name), complain)
+            values.without_nul(text, (*path, name), complain)
 
 
-def _texts(change: Change, path: Path, known: set[str], complain: Complain) -> None:
+def _change(change: Change, path: Path, known: set[str], complain: Complain) -> None:
+    if change.args and settings(change.args)[0].flag is None:
+        hint = "a word alone would become a value of the flag before it"
+        complain("the arguments of a change begin with a flag", path=(*path, "args", 0), value=change.args[0], hint=hint)
     for index, word in enumerate(change.args):
-        _variables(word, (*path, "args", index), known, complain)
-    for name, value in change.env.items():
-        _env_name(name, (*path, "env", name), complain)
-        _variables(value, (*path, "env", name), known, complain)
-    both = set(change.env) & set(change.drop_env)
-    for name in sorted(both):
+        values.template(word, (*path, "args", index), known, complain)
+    _env(change.env, path, known, complain)
+    for name in sorted(set(change.env) & set(change.drop_env)):
         complain("a variable that is set and dropped", path=(*path, "env", name), value=name)
 
 
+def _node(node: Node, path: Path, complain: Complain) -> None:
+    values.name(node.name, (*path, "name"), complain)
+    values.filled(node.host, (*path, "host"), complain)
+    values.address(node.ip, (*path, "ip"), complain)
+
+
 def _gate(gate: GateSpec, path: Path, complain: Complain) -> None:
-    _id(gate.id, (*path, "id"), complain)
-    _filled(gate.text, (*path, "text"), complain)
-    _one_of(gate.op, OPERATORS, (*path, "op"), complain)
-    _one_of(gate.when, WHEN, (*path, "when"), complain)
-    _one_of(gate.on_fail, ON_FAIL, (*path, "on_fail"), complain)
-    _range(gate.version, 1, 1_000_000, (*path, "version"), complain)
-    _quantity(gate.value, None, (*path, "value"), complain)
-    if not _can_be_read(gate.reads) and gate.reads:
+    values.name(gate.id, (*path, "id"), complain)
+    values.filled(gate.text, (*path, "text"), complain)
+    values.one_of(gate.op, OPERATORS, (*path, "op"), complain)
+    values.one_of(gate.when, WHEN, (*path, "when"), complain)
+    values.one_of(gate.on_fail, ON_FAIL, (*path, "on_fail"), complain)
+    values.between(gate.version, 1, 1_000_000, (*path, "version"), complain)
+    dimension = _dimension(gate.reads)
+    values.quantity(gate.value, (*path, "value"), complain, dimension=dimension)
+    if dimension is None:
         examples = [*REQUEST_COUNTS, "host.MemAvailable", *(family.example for family in metrics.FAMILIES)]
         complain("unknown reading", path=(*path, "reads"), value=gate.reads, hint=did_you_mean(gate.reads, examples))
-    elif gate.when == "before" and gate.reads and not gate.reads.startswith("host."):
+    elif gate.when == "before" and not gate.reads.startswith("host."):
         complain("only the host can be read before a boot", path=(*path, "reads"), value=gate.reads, hint='when = "after"')
 
 
-def _can_be_read(reads: str) -> bool:
-    return reads in REQUEST_COUNTS or reads.startswith("host.") or metrics.describe(reads).family is not None
+def _dimension(reads: str) -> str | None:
+    """The dimension of what a gate reads, or None when nothing of this name can be read."""
+    if reads in REQUEST_COUNTS or reads in LOADS:
+        return "count"
+    if reads.startswith("host."):
+        return "bytes" if len(reads) > len("host.") else None
+    family = metrics.describe(reads).family
+    return units.UNITS[family.unit][0] if family is not None else None
 
 
 def _rule(rule: Rule, arms: list[str], complain: Complain) -> None:
     if not rule.metrics:
         complain("a rule judges by at least one metric", path=("rule", "metrics"))
     for index, name in enumerate(rule.metrics):
-        if metrics.describe(name).family is None and name:
+        if metrics.describe(name).family is None:
             examples = [family.example for family in metrics.FAMILIES]
             complain("unknown metric", path=("rule", "metrics", index), value=name, hint=did_you_mean(name, examples))
+    for name in values.repeated(rule.metrics):
+        complain("a metric that stands twice", path=("rule", "metrics"), value=name)
     for key in ("better_than", "worse_than"):
-        _quantity(getattr(rule, key), "ratio", ("rule", key), complain)
-    if rule.control and rule.control not in arms:
+        values.quantity_between(getattr(rule, key), "ratio", "0 %", "1000 %", ("rule", key), complain)
+    if rule.control is not None and rule.control not in arms:
         complain("unknown arm", path=("rule", "control"), value=rule.control, hint=did_you_mean(rule.control, arms))
     for arm, control in rule.controls.items():
-        for name in {arm, control} - set(arms):
-            complain("unknown arm", path=("rule", "controls", arm), value=name, hint=did_you_mean(name, arms))
-
-
-def _known(files: Iterable[str]) -> set[str]:
-    return {*VARIABLES, *(f"lane.{name}" for name in LANE_FIELDS), *(f"file.{name}" for name in files)}
-
-
-def _variables(text: str, path: Path, known: set[str], complain: Complain) -> None:
-    if "\0" in text:
-        complain("a NUL character, which no argument or variable can hold", path=path, value=text)
-    for problem in interpolate.check(text, known):
-        complain(problem.what, path=path, value=problem.value, hint=problem.hint)
-
-
-def _files_named(change: Change) -> set[str]:
-    """The files that a change names: which of them its lane has is not known before the plan joins the two."""
-    texts = (*change.args, *change.env.values())
-    return {name for text in texts for name in interpolate.names_or_none(text) if name.startswith("file.")}
+        for name in dict.fromkeys((arm, control)):
+            if name not in arms:
+                complain("unknown arm", path=("rule", "controls", arm), value=name, hint=did_you_mean(name, arms))
+        if arm == control:
+            complain("an arm that is its own control", path=("rule", "controls", arm), value=arm)
 
 
 def _format(version: int, complain: Complain) -> None:
     if version != FORMAT:
         complain(f"format version {version} is not known here", path=("ledger",), value=version, hint=f"write ledger = {FORMAT}")
-
-
-def _id(text: str, path: Path, complain: Complain) -> None:
-    if text and not ID.fullmatch(text):
-        hint = "a name has letters, digits, '.', '_' and '-', begins with a letter or digit, and has at most 64 of them"
-        complain("not a name", path=path, value=text, hint=hint)
-
-
-def _env_name(name: str, path: Path, complain: Complain) -> None:
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        complain("not the name of a variable", path=path, value=name)
-
-
-def _filled(text: str, path: Path, complain: Complain) -> None:
-    if text != "" and not text.strip():
-        complain("an empty text", path=path, value=text)
-
-
-def _range(value: int, low: int, high: int, path: Path, complain: Complain) -> None:
-    if not low <= value <= high:
-        complain(f"expected a number from {low} to {high}", path=path, value=value)
-
-
-def _one_of(word: str, words: tuple[str, ...], path: Path, complain: Complain) -> None:
-    if word and word not in words:
-        complain(f"expected one of {', '.join(words)}", path=path, value=word, hint=did_you_mean(word, words))
-
-
-def _quantity(text: str, dimension: str | None, path: Path, complain: Complain) -> None:
-    if not text:
-        return
-    try:
-        units.parse(text, dimension=dimension, default_unit="ratio" if dimension == "ratio" else "")
-    except LedgerError as error:
-        for problem in error.problems:
-            complain(problem.what, path=path, value=problem.value, hint=problem.hint)
-
-
-def _unique(names: list[str], table: str, complain: Complain, *, key: str = "id") -> None:
-    for name, times in Counter(filter(None, names)).items():
-        if times > 1:
-            index = len(names) - 1 - names[::-1].index(name)
-            first = names.index(name)
-            complain(f"a second {name!r}", path=(table, index, key), value=name, hint=f"the first is {table}[{first}]")

@@ -74,12 +74,12 @@ def escape(text: str) -> str:
 
 
 def check(text: str, known: Collection[str]) -> list[Problem]:
-    """A problem for each variable of ``text`` that is not among ``known``, and for a ``${`` that is not closed."""
+    """A problem for each different variable of ``text`` that is not among ``known``, and for a ``${`` that is not closed."""
     try:
         wanted = names(text)
     except InterpolationError as error:
         return list(error.problems)
-    return [_unknown(text, name, known) for name in wanted if name not in known]
+    return [_unknown(text, name, known) for name in dict.fromkeys(wanted) if name not in known]
 
 
 def _value(text: str, name: str, scope: Mapping[str, str]) -> str:

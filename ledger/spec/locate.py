@@ -1,8 +1,10 @@
 """Where each value of a TOML document stands.
 
-What it does: maps every path of a document that ``tomllib`` has accepted to its line and column, and finds the line of a syntax
-error. What it does not do: validate; on a document that ``tomllib`` refuses its answers mean nothing. Rules kept: one pass,
-linear in the text; the path of an element is its keys and indices, ``("arms", 2, "change", "args", 0)``.
+What it does: maps every path of a document to its line and column, and finds the line of a syntax error. What it does not do:
+validate; of a document that ``tomllib`` refuses it says no more than that it is none, or nothing of use. Rules kept: one pass,
+linear in the text, that ends on any text; nothing deeper than ``MAX_DEPTH`` is entered, so that it may run before ``tomllib``,
+whose time and memory grow with the square of the depth; the path of an element is its keys and indices,
+``("arms", 2, "change", "args", 0)``.
 """
 
 import re
@@ -13,6 +15,8 @@ from attrs import frozen
 
 Path = tuple[str | int, ...]
 
+MAX_DEPTH = 64
+
 _SPACE = re.compile(r"[ \t]*")
 _GAP = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -20,8 +24,8 @@ _BASIC = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _LITERAL = re.compile(r"'[^']*'")
 _LONG_BASIC = re.compile(r'"""(?:[^"\\]|\\.|"{1,2}(?!"))*"{3,5}', re.DOTALL)
 _LONG_LITERAL = re.compile(r"'''(?:[^']|'{1,2}(?!'))*'{3,5}", re.DOTALL)
-_SCALAR = re.compile(r"[^,\]}#\r\n]*")
-_ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([btnfr"\\e]))')
+_SCALAR = re.compile(r"[^,\]}#\r\n]+")
+_ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})|([btnfr"\\e]))')
 _ESCAPED = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "\\": "\\", "e": "\x1b"}
 _AT_LINE = re.compile(r"at line (\d+), column (\d+)")
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
@@ -35,9 +39,29 @@ class Spot:
     column: int
 
 
+class NotTomlError(ValueError):
+    """A text that cannot be scanned; ``tomllib`` refuses it too, and says why."""
+
+
+class TooDeepError(Exception):
+    """A document that is nested deeper than ``MAX_DEPTH``; ``spot`` is where it gets there."""
+
+    def __init__(self, spot: Spot) -> None:
+        super().__init__(f"nested deeper than {MAX_DEPTH} levels")
+        self.spot = spot
+
+
 def locate(text: str) -> Mapping[Path, Spot]:
-    """The spot of every key and array element of a valid document; a dotted key has one for each of its parts."""
-    return _Scanner(text).run()
+    """The spot of every key and array element of a valid document; a dotted key has one for each of its parts.
+
+    Raises:
+        TooDeepError: nested deeper than ``MAX_DEPTH``.
+        NotTomlError: not a document that ``tomllib`` accepts.
+    """
+    try:
+        return _Scanner(text).run()
+    except (ValueError, IndexError) as error:
+        raise NotTomlError(str(error)) from error
 
 
 def nearest_spot(places: Mapping[Path, Spot], path: Path) -> Spot | None:
@@ -53,7 +77,7 @@ def syntax_spot(message: str, text: str) -> Spot:
     match = _AT_LINE.search(message)
     if match:
         return Spot(line=int(match[1]), column=int(match[2]))
-    return Spot(line=max(1, len(text.splitlines())), column=1)
+    return Spot(line=text.rstrip("\n").count("\n") + 1, column=1)
 
 
 def spell(path: Path) -> str:
@@ -92,8 +116,13 @@ class _Scanner:
         self._at = match.end() if match else self._at
 
     def _note(self, path: Path, at: int) -> None:
+        if len(path) > MAX_DEPTH:
+            raise TooDeepError(self._spot(at))
+        self._found.setdefault(path, self._spot(at))
+
+    def _spot(self, at: int) -> Spot:
         line = bisect_right(self._starts, at)
-        self._found.setdefault(path, Spot(line=line, column=at - self._starts[line - 1] + 1))
+        return Spot(line=line, column=at - self._starts[line - 1] + 1)
 
     def _header(self) -> Path:
         self._at += 1
@@ -125,10 +154,12 @@ class _Scanner:
         return path
 
     def _dotted(self) -> list[tuple[str, int]]:
-        keys = []
+        keys: list[tuple[str, int]] = []
         while True:
             self._skip(_SPACE)
             at = self._at
+            if len(keys) > MAX_DEPTH:
+                raise TooDeepError(self._spot(at))
             keys.append((self._one_key(), at))
             self._skip(_SPACE)
             if not self._text.startswith(".", self._at):
@@ -203,5 +234,5 @@ class _Scanner:
 
 
 def _unescape(match: re.Match[str]) -> str:
-    code = match[1] or match[2]
-    return chr(int(code, 16)) if code else _ESCAPED[match[3]]
+    code = match[1] or match[2] or match[3]
+    return chr(int(code, 16)) if code else _ESCAPED[match[4]]

@@ -14,6 +14,11 @@ from ledger.core.words import Role
 
 FORMAT = 1
 
+# Closed lists of words that only specs use; those that receipts hold too are in ``core.words``.
+OPERATORS = ("<", "<=", "==", "!=", ">=", ">")
+WHEN = ("before", "after")
+ON_FAIL = ("block", "mark")
+
 # What a field is to the reader: the key of its table in the table above, or whatever keys of its table no other field takes.
 KEY: Mapping[str, str] = {"reads": "key"}
 REST: Mapping[str, str] = {"reads": "rest"}

@@ -2,11 +2,11 @@
 
 What it does: builds any attrs record of ``model`` from a table, and collects every unknown key, missing key and wrong type with
 its path. What it does not do: know one record from another, or check one value against another (``check``). Rules kept: it
-never stops at the first mistake; what is wrong or missing is stood in for by an empty value, so that the rest can be checked;
-a boolean is no number, and nothing is converted but a whole number to a float.
+never stops at the first mistake; an empty value takes the place of what is wrong or missing, so that the rest can be checked; a
+boolean is no number, and nothing is converted but a whole number to a float.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -15,9 +15,9 @@ import attrs
 
 from ledger.core.errors import did_you_mean, shorten
 from ledger.spec.locate import Path
+from ledger.spec.values import Complain
 
 T = TypeVar("T")
-Complain = Callable[..., None]
 
 NAMES: Mapping[type, str] = {
     str: "text",
@@ -33,7 +33,8 @@ _EMPTY: Mapping[Any, Any] = {str: "", int: 0, float: 0.0, bool: False}
 def structure(cls: type[T], table: Mapping[str, Any], path: Path, complain: Complain, *, key: str | None = None) -> T:
     """A ``cls`` from ``table``; ``key`` is the table's own name where a field takes it.
 
-    ``complain(what, path=…, value=…, hint=…)`` hears every mistake.
+    ``complain(what, path=…, value=…, hint=…, missing=…)`` hears every mistake; ``missing`` is the path of a key that is not there
+    and ``path`` then the table that should hold it.
     """
     hints = get_type_hints(cls)
     fields = {item.name: item for item in attrs.fields(cls)}  # type: ignore[arg-type]  # every record of `model` is an attrs class
@@ -44,9 +45,9 @@ def structure(cls: type[T], table: Mapping[str, Any], path: Path, complain: Comp
         if item.metadata.get("reads") == "key":
             values[name] = key
         elif name in table and name in taken:
-            values[name] = _field(item, hints[name], table[name], (*path, name), complain)
+            values[name] = _value(hints[name], table[name], (*path, name), complain)
         elif item.default is attrs.NOTHING:
-            complain(f"missing key {name!r}", path=path, hint=_expects(hints[name]))
+            complain(f"missing key {name!r}", path=path, hint=_expects(hints[name]), missing=(*path, name))
             values[name] = _empty(hints[name])
     unknown = [name for name in table if name not in taken]
     if rest is not None:
@@ -55,19 +56,6 @@ def structure(cls: type[T], table: Mapping[str, Any], path: Path, complain: Comp
         for name in unknown:
             complain(f"unknown key {name!r}", path=(*path, name), hint=did_you_mean(name, taken))
     return cls(**values)
-
-
-def _field(item: Any, hint: Any, value: Any, path: Path, complain: Complain) -> Any:
-    """A field's value; the field's default where the value itself was refused, so that it is not refused twice."""
-    refused: list[Path] = []
-
-    def hear(what: str, *, path: Path, value: Any = None, hint: str | None = None) -> None:
-        refused.append(path)
-        complain(what, path=path, value=value, hint=hint)
-
-    read = _value(hint, value, path, hear)
-    plain = item.default is not attrs.NOTHING and not isinstance(item.default, attrs.Factory)  # type: ignore[arg-type]  # attrs types Factory as a function
-    return item.default if plain and path in refused else read
 
 
 def _value(hint: Any, value: Any, path: Path, complain: Complain) -> Any:

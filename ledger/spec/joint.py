@@ -1,0 +1,109 @@
+"""What a spec asks of a site that the site cannot do, and what a person should know before it is run.
+
+What it does: the checks and the remarks that need both files. What it does not do: check either of them by itself (``check``).
+Rules kept: every mistake is told at once, in the file where it can be mended; an arm whose change does not reach what is
+started is a mistake, for its figures would be those of its base under another name.
+"""
+
+from collections.abc import Collection, Mapping
+
+from ledger.core.errors import Collected, did_you_mean, nearest
+from ledger.core.words import Role
+from ledger.spec.change import count_changes, in_words, not_there, sets_something
+from ledger.spec.load import Loaded
+from ledger.spec.model import Lane, Site, Spec, StandIn
+from ledger.spec.resolve import Resolved
+
+
+def problems(spec: Loaded[Spec], site: Loaded[Site], arms: Mapping[str, Resolved], only: Collection[str]) -> Collected:
+    """Everything that ``site`` cannot do of ``spec``, narrowed to the arms ``only`` where there are any."""
+    found = Collected()
+    for name in only:
+        if name not in arms:
+            found.add("unknown arm", value=name, hint=did_you_mean(name, arms))
+    chosen = {each.id: arms[each.id] for arm in arms.values() if not only or arm.arm.id in only for each in arm.line}
+    for name in dict.fromkeys(arm.declared.id for arm in chosen.values()):
+        stand_in = site.value.stand_ins.get(name)
+        if stand_in is None:
+            _lane(spec, site, spec.value.lanes[name], found)
+    for index, arm in enumerate(spec.value.arms):
+        if arm.id in chosen:
+            _arm(spec, site, chosen[arm.id], index, arms, found)
+    _scales(spec, site, found)
+    return found
+
+
+def remarks(spec: Spec, site: Site, arms: Mapping[str, Resolved]) -> tuple[str, ...]:
+    """What a person should read before the run; ``arms`` are those that are booted."""
+    said = []
+    stood_in = sorted({arm.declared.id for arm in arms.values() if arm.stand_in is not None})
+    if stood_in:
+        lanes = ", ".join(stood_in)
+        said.append(
+            f"site {site.name!r} stands in for lane {lanes}: figures are marked stand-in and never averaged with the lane's own"
+        )
+    idle = [name for name, arm in arms.items() if arm.stand_in is not None and arm.arm.base is not None and _idle(arm)]
+    if idle:
+        said.append(f"the stand-in starts {', '.join(idle)} as their base: their figures say nothing of the change")
+    if spec.rule is not None and all(arm.boots == 1 for arm in spec.arms):
+        said.append("one boot for each arm: no noise band is known, so no effect can be told from noise; see `boots`")
+    for name in sorted(set(site.stand_ins) - set(spec.lanes)):
+        if near := nearest(name, spec.lanes):
+            said.append(f"site {site.name!r} stands in for lane {name!r}, which this spec does not have; is {near!r} meant?")
+    return tuple(said)
+
+
+def _lane(spec: Loaded[Spec], site: Loaded[Site], lane: Lane, found: Collected) -> None:
+    place = spec.place("lanes", lane.id)
+    if not lane.command:
+        hint = f"give it a command, or add [stand_ins.{lane.id}] to {site.file}"
+        found.add(f"lane {lane.id!r} has no command, and site {site.value.name!r} has no stand-in for it", place=place, hint=hint)
+    if lane.nodes > len(site.value.nodes):
+        what = f"lane {lane.id!r} needs {lane.nodes} nodes, and site {site.value.name!r} has {len(site.value.nodes)}"
+        found.add(what, place=place, hint=f"add nodes to {site.file}, or a [stand_ins.{lane.id}]")
+
+
+def _arm(
+    spec: Loaded[Spec], site: Loaded[Site], arm: Resolved, index: int, arms: Mapping[str, Resolved], found: Collected
+) -> None:
+    if arm.stand_in is not None and count_changes(arm.arm.change) and arm.arm.id not in arm.stand_in.arms:
+        _no_counterpart(spec, site, arm, arm.stand_in, index, found)
+        return
+    base = arms[arm.arm.base] if arm.arm.base is not None else None
+    before_argv, before_env = (base.argv, base.env) if base else (arm.lane.command, arm.lane.env)
+    stands_in = arm.stand_in is not None
+    place = site.place("stand_ins", arm.declared.id, "arms", arm.arm.id) if stands_in else spec.place("arms", index, "change")
+    missing = not_there(before_argv, before_env, arm.change)
+    for name in missing:
+        found.add("the change drops what is not there", place=place, value=name, hint="its base does not have it")
+    if base is not None and not stands_in and not missing and _reaches_nothing(arm, base):
+        what = f"arm {arm.arm.id!r} starts with the same command and environment as its base"
+        found.add(what, place=place, value=in_words(arm.change), hint="the change sets what is set already")
+
+
+def _reaches_nothing(arm: Resolved, base: Resolved) -> bool:
+    """Whether a candidate sets something and starts as its base all the same."""
+    same = (arm.argv, arm.env) == (base.argv, base.env)
+    return same and arm.arm.role is Role.CANDIDATE and sets_something(arm.change)
+
+
+def _no_counterpart(
+    spec: Loaded[Spec], site: Loaded[Site], arm: Resolved, stand_in: StandIn, index: int, found: Collected
+) -> None:
+    hint = f"add [stand_ins.{stand_in.id}.arms.{arm.arm.id}] to {site.file}: what the stand-in changes in its place"
+    what = f"the stand-in for lane {stand_in.id!r} has no counterpart of this arm"
+    found.add(what, place=spec.place("arms", index), value=arm.arm.id, hint=hint)
+
+
+def _idle(arm: Resolved) -> bool:
+    """Whether a stand-in's arm that should change something sets nothing."""
+    return bool(count_changes(arm.arm.change)) and not sets_something(arm.change)
+
+
+def _scales(spec: Loaded[Spec], site: Loaded[Site], found: Collected) -> None:
+    if set(site.value.stand_ins) - set(spec.value.lanes):
+        return  # a site for other specs too has scales for their measures as well
+    for measure in site.value.scale:
+        if measure not in spec.value.measures:
+            hint = did_you_mean(measure, spec.value.measures)
+            found.add("unknown measure", place=site.place("scale", measure), value=measure, hint=hint)
