@@ -17,7 +17,7 @@ import click
 
 from ledger import __version__
 from ledger.cli.state import State
-from ledger.core.errors import ExitCode, LedgerError, did_you_mean
+from ledger.core.errors import AgainError, ExitCode, LedgerError, did_you_mean
 from ledger.core.text import visible
 
 # command -> ("module:attribute", what `ledger --help` says of it); in the order in which people meet them.
@@ -103,7 +103,7 @@ def run(arguments: list[str]) -> int:
     """Run the program and return its exit code; errors are shown on stderr."""
     debug = "--debug" in arguments[:4]
     try:
-        result = cli.main(args=arguments, prog_name="ledger", standalone_mode=False)
+        result = _invoke(arguments)
     except (KeyboardInterrupt, click.Abort):
         _tell("interrupted")
         return ExitCode.INTERRUPTED
@@ -122,6 +122,14 @@ def run(arguments: list[str]) -> int:
         _show_defect(error, debug)
         return ExitCode.DEFECT
     return result if isinstance(result, int) else ExitCode.YES
+
+
+def _invoke(arguments: list[str]) -> object:
+    """Run the command; once more where it only met something derived that was damaged."""
+    try:
+        return cli.main(args=list(arguments), prog_name="ledger", standalone_mode=False)
+    except AgainError:
+        return cli.main(args=list(arguments), prog_name="ledger", standalone_mode=False)
 
 
 def _show_problems(error: LedgerError) -> None:

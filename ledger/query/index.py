@@ -17,7 +17,7 @@ from pathlib import Path
 import duckdb
 
 from ledger.analysis.currency import CorrectionFact, equivalences, standings, taken_as_one
-from ledger.core.errors import StoreError
+from ledger.core.errors import AgainError, StoreError
 from ledger.query import wire
 from ledger.query.ingest import Connection, Intake, forget, insert, names_in, orphans, sql
 from ledger.store import layout
@@ -36,12 +36,30 @@ Folders = dict[str, int]
 _FOLDERS: Mapping[str, str] = {"folder": "VARCHAR", "stamp": "BIGINT"}
 
 
-def open_index(ledger: Ledger) -> Connection:
+@contextmanager
+def open_index(ledger: Ledger) -> Iterator[Connection]:
     """A read-only connection to an index that knows every receipt now on disk.
 
     Raises:
         StoreError: the state folder cannot be written, or another process holds the index for too long.
+        AgainError: the file turned out to be damaged where it was read; it is gone, and whoever asks again gets a new one.
     """
+    with _current(ledger) as connection:
+        try:
+            yield connection
+        except duckdb.Error as error:
+            if not damaged(error):
+                raise
+            (ledger.state / FILE).unlink(missing_ok=True)
+            raise AgainError("the index was damaged and is removed", hint="ask again: it is built anew") from error
+
+
+def damaged(error: duckdb.Error) -> bool:
+    """Whether the error is of the file, not of a statement; DuckDB checks a block only when it reads it."""
+    return type(error) is duckdb.Error or isinstance(error, duckdb.FatalException | duckdb.InternalException)
+
+
+def _current(ledger: Ledger) -> Connection:
     path = ledger.state / FILE
     seen = scan(ledger)
     connection = _try_current(path, seen)

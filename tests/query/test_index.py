@@ -5,11 +5,14 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from ledger.cli.main import run
+from ledger.core.errors import AgainError
 from ledger.query import index
 from ledger.query.index import FILE, open_index
 from ledger.store.ledger import Ledger
@@ -156,3 +159,81 @@ def test_a_reader_that_holds_the_file_does_not_stop_a_writer(
     finally:
         reader.kill()
         reader.wait()
+
+
+def test_damage_that_is_met_in_a_question_is_mended_and_nobody_is_told(
+    ledger: Ledger, build: Builder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(20):
+        build.arm(f"a{number}", {f"C{level}": float(level * number) for level in range(1, 30)})
+    os.utime(build.writer.folder, (1e9, 1e9))
+    assert run(["-C", str(ledger.root), "query", "C*", "--json"]) == 0
+    wanted = capsys.readouterr()
+    file = ledger.state / FILE
+    whole = file.read_bytes()
+    broken = [at for at in range(0, len(whole), len(whole) // 60) if _breaks_a_question(file, whole, at)]
+    assert broken
+    for at in (broken[0], broken[-1]):
+        _flip(file, whole, at)
+        with pytest.raises(AgainError), open_index(ledger) as connection:
+            connection.execute(QUESTION).fetchone()
+        assert not file.exists()
+        _flip(file, whole, at)
+        assert run(["-C", str(ledger.root), "query", "C*", "--json"]) == 0
+        assert capsys.readouterr() == wanted
+
+
+QUESTION = "SELECT sum(value), max(fingerprint) FROM metrics JOIN boots ON boots.digest = metrics.boot"
+
+
+def _flip(file: Path, whole: bytes, at: int) -> None:
+    file.write_bytes(whole[:at] + bytes(byte ^ 0xFF for byte in whole[at : at + 64]) + whole[at + 64 :])
+
+
+def _breaks_a_question(file: Path, whole: bytes, at: int) -> bool:
+    """Whether the file still opens with these bytes damaged, and a question then fails."""
+    _flip(file, whole, at)
+    with suppress(duckdb.Error), duckdb.connect(str(file), read_only=True) as connection:
+        connection.execute("SELECT value FROM meta").fetchone()
+        connection.execute("SELECT folder, stamp FROM folders").fetchall()
+        try:
+            connection.execute(QUESTION).fetchone()
+        except duckdb.Error:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("data", BAD.values(), ids=BAD.keys())
+def test_a_file_that_is_no_receipt_is_counted_once_until_it_is_gone(ledger: Ledger, build: Builder, data: bytes) -> None:
+    build.arm("a", {"C6": 1.0})
+    bad = build.writer.folder / f"{'0' * 64}.json"
+    bad.write_bytes(data)
+    assert [count(ledger, "bad"), count(ledger, "bad"), count(ledger)] == [1, 1, 3]
+    bad.unlink()
+    assert count(ledger, "bad") == 0
+
+
+def test_a_receipt_that_is_wrong_in_one_field_is_left_out_whole(ledger: Ledger, build: Builder) -> None:
+    _, trial = build.arm("a", {"C6": 1.0, "C1": 2.0})
+    data = ledger.path_of(trial).read_bytes()
+    (build.writer.folder / f"{'3' * 64}.json").write_bytes(data.replace(b'"value":2', b'"value":"2"'))
+    assert [count(ledger, "bad"), count(ledger), count(ledger, "figure")] == [1, 3, 2]
+
+
+def test_a_receipt_in_two_folders_is_one_receipt_and_outlives_either(ledger: Ledger, build: Builder) -> None:
+    boot, trial = build.arm("a", {"C6": 1.0})
+    build.trial(boot, "a", {"C6": 5.0}, number=2)
+    assert (count(ledger), count(ledger, "metrics")) == (4, 2)
+    first = ledger.path_of(trial)
+    moved = ledger.receipts / "2026/11/01T0000-moved-0001" / first.name
+    moved.parent.mkdir(parents=True)
+    shutil.copy(first, moved)
+    assert (count(ledger), count(ledger, "metrics")) == (4, 2)
+    first.unlink()
+    assert (count(ledger), count(ledger, "metrics")) == (4, 2)
+    shutil.copy(moved, first)
+    assert (count(ledger), count(ledger, "metrics")) == (4, 2)
+    shutil.rmtree(moved.parent)
+    assert (count(ledger), count(ledger, "metrics")) == (4, 2)
+    first.unlink()
+    assert (count(ledger), count(ledger, "metrics")) == (3, 1)
