@@ -1,8 +1,8 @@
 """JSON Schemas of records, made from the records themselves.
 
 What it does: turns an attrs class with typed fields into a JSON Schema (2020-12). What it does not do: know a record's meaning;
-descriptions are the classes' own docstrings. Rules kept: the schema is a pure function of the classes, so that the committed
-files can be compared byte for byte; the order is the fields' own.
+descriptions are the classes' own docstrings, limits what a field's metadata says (:func:`limited`). Rules kept: the schema is a
+pure function of the classes, so that the committed files can be compared byte for byte; the order is the fields' own.
 """
 
 from collections.abc import Collection, Mapping
@@ -13,6 +13,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import attrs
 
 Schema = dict[str, Any]
+LIMITS = "schema"
 
 _PLAIN: Mapping[Any, Schema] = {
     str: {"type": "string"},
@@ -22,6 +23,21 @@ _PLAIN: Mapping[Any, Schema] = {
     Any: {},
     object: {},
 }
+
+
+def limited(**keywords: Any) -> Mapping[str, Any]:
+    """Metadata of a field: keywords of JSON Schema that narrow what its type allows."""
+    return {LIMITS: {name: list(value) if isinstance(value, tuple) else value for name, value in keywords.items()}}
+
+
+def whole(pattern: str, **keywords: Any) -> Mapping[str, Any]:
+    """Metadata of a text: the whole of it matches ``pattern``, in the part that Python's and ECMA's expressions share."""
+    return limited(pattern=f"^(?:{pattern})$", **keywords)
+
+
+def keyed(pattern: str, **keywords: Any) -> Mapping[str, Any]:
+    """Metadata of a table: the whole of each key matches ``pattern``."""
+    return limited(propertyNames={"pattern": f"^(?:{pattern})$"}, **keywords)
 
 
 def document(
@@ -56,7 +72,8 @@ def _record(cls: type, definitions: dict[str, Schema], open_records: bool, witho
         if reads == "rest":
             rest = True
             continue
-        properties[item.name] = _with_default(_type(hints[item.name], definitions, open_records), item.default)
+        made = _type(hints[item.name], definitions, open_records)
+        properties[item.name] = _with_default({**made, **item.metadata.get(LIMITS, {})}, item.default)
         if item.default is attrs.NOTHING:
             required.append(item.name)
     schema: Schema = {"type": "object", "description": _about(cls), "properties": properties}

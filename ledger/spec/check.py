@@ -17,8 +17,11 @@ from ledger.spec.change import count_changes, settings
 from ledger.spec.locate import Path
 from ledger.spec.model import (
     FORMAT,
+    MAX_BOOTS,
+    MAX_ITEMS,
     ON_FAIL,
     OPERATORS,
+    SPEEDS,
     WHEN,
     Arm,
     Change,
@@ -37,9 +40,6 @@ LANE_FIELDS = ("id", "engine", "model", "model_revision", "quantization", "serve
 VARIABLES = ("node.ip", "node.name", "head.ip", "rank", "port", "python", "site.name")
 REQUEST_COUNTS = ("requests.failed", "requests.ok", "requests.launched")
 LOADS = ("host.load1", "host.load5", "host.load15")
-SPEEDS = ("boot_s", "prefill_tok_s", "decode_tok_s")
-MAX_ITEMS = 1000
-MAX_BOOTS = 1000
 MAX_BASES = 100
 
 

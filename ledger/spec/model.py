@@ -10,9 +10,20 @@ from typing import Any
 
 from attrs import field, frozen
 
+from ledger.core.schema import keyed, limited, whole
 from ledger.core.words import Role
 
 FORMAT = 1
+
+# Patterns of single values; ``values`` refuses what does not match, and the JSON Schemas say the same.
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+SHA256 = r"[0-9a-f]{64}"
+VARIABLE_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+PACKAGE = r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?"
+
+MAX_ITEMS = 1000
+MAX_BOOTS = 1000
+SPEEDS = ("boot_s", "prefill_tok_s", "decode_tok_s")
 
 # Closed lists of words that only specs use; those that receipts hold too are in ``core.words``.
 OPERATORS = ("<", "<=", "==", "!=", ">=", ">")
@@ -31,11 +42,11 @@ class FilePin:
     Its resolved path is ``${file.<name>}``.
     """
 
-    sha256: str
+    sha256: str = field(metadata=whole(SHA256))
     path: str | None = None
     package: str | None = None
     file: str | None = None
-    size: int | None = None
+    size: int | None = field(default=None, metadata=limited(minimum=0))
 
 
 @frozen(kw_only=True)
@@ -60,11 +71,11 @@ class Lane:
     """
 
     id: str = field(metadata=KEY)
-    engine: str
-    model: str
+    engine: str = field(metadata=limited(pattern=r"\S"))
+    model: str = field(metadata=limited(pattern=r"\S"))
     title: str = ""
     command: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(factory=dict)
+    env: Mapping[str, str] = field(factory=dict, metadata=keyed(VARIABLE_NAME))
     model_revision: str | None = None
     quantization: str | None = None
     served_model: str | None = None
@@ -72,11 +83,11 @@ class Lane:
     image_id: str | None = None
     recipe: str | None = None
     recipe_revision: str | None = None
-    nodes: int = 1
-    port: int = 0
+    nodes: int = field(default=1, metadata=limited(minimum=1, maximum=MAX_ITEMS))
+    port: int = field(default=0, metadata=limited(minimum=0, maximum=65_535))
     ready_within: str = "120 s"
-    packages: Mapping[str, str] = field(factory=dict)
-    files: Mapping[str, FilePin] = field(factory=dict)
+    packages: Mapping[str, str] = field(factory=dict, metadata=keyed(PACKAGE))
+    files: Mapping[str, FilePin] = field(factory=dict, metadata=keyed(NAME))
     trees: tuple[Tree, ...] = ()
     note: str | None = None
 
@@ -90,7 +101,7 @@ class Change:
     flags to leave out, ``drop_env`` variables to unset. ``about`` says in words what cannot be said as a setting.
     """
 
-    env: Mapping[str, str] = field(factory=dict)
+    env: Mapping[str, str] = field(factory=dict, metadata=keyed(VARIABLE_NAME))
     args: tuple[str, ...] = ()
     drop_env: tuple[str, ...] = ()
     drop_args: tuple[str, ...] = ()
@@ -105,14 +116,14 @@ class Arm:
     the reason. ``boots`` is how many boots are made of it.
     """
 
-    id: str
+    id: str = field(metadata=whole(NAME))
     lane: str | None = None
     base: str | None = None
     role: Role = Role.CANDIDATE
     change: Change = field(factory=Change)
     several: str | None = None
     title: str = ""
-    boots: int = 1
+    boots: int = field(default=1, metadata=limited(minimum=1, maximum=MAX_BOOTS))
 
 
 @frozen(kw_only=True)
@@ -120,9 +131,9 @@ class Measure:
     """An instrument (``uses``) with its parameters; ``trials`` is how often it is run on each boot."""
 
     id: str = field(metadata=KEY)
-    uses: str
+    uses: str = field(metadata=limited(pattern=r"\S"))
     parameters: Mapping[str, Any] = field(factory=dict, metadata=REST)
-    trials: int = 1
+    trials: int = field(default=1, metadata=limited(minimum=1, maximum=MAX_BOOTS))
 
 
 @frozen(kw_only=True)
@@ -132,24 +143,24 @@ class GateSpec:
     ``when`` is ``before`` a boot, or ``after`` its trials; ``on_fail`` is ``block`` (no boot, or no verdict) or ``mark``.
     """
 
-    id: str
-    text: str
+    id: str = field(metadata=whole(NAME))
+    text: str = field(metadata=limited(pattern=r"\S"))
     reads: str
-    op: str
+    op: str = field(metadata=limited(enum=OPERATORS))
     value: str
-    when: str = "before"
-    on_fail: str = "block"
-    version: int = 1
+    when: str = field(default="before", metadata=limited(enum=WHEN))
+    on_fail: str = field(default="block", metadata=limited(enum=ON_FAIL))
+    version: int = field(default=1, metadata=limited(minimum=1, maximum=1_000_000))
 
 
 @frozen(kw_only=True)
 class Rule:
     """The KEEP rule: some metric better by more than ``better_than``, none worse by more than ``worse_than``.
 
-    Both are ratios (0.02 or "2 %"). ``controls`` maps an arm to its control where that is not ``control`` or its base.
+    Both are ratios ("0.02" or "2 %"). ``controls`` maps an arm to its control where that is not ``control`` or its base.
     """
 
-    metrics: tuple[str, ...]
+    metrics: tuple[str, ...] = field(metadata=limited(minItems=1, uniqueItems=True))
     better_than: str = "2 %"
     worse_than: str = "2 %"
     control: str | None = None
@@ -163,25 +174,25 @@ class Spec:
     ``warmup`` is how many warm-up requests of other prompts are sent to a ready server before its first trial.
     """
 
-    ledger: int
-    name: str
-    question: str
+    ledger: int = field(metadata=limited(const=FORMAT))
+    name: str = field(metadata=whole(NAME))
+    question: str = field(metadata=limited(pattern=r"\S"))
     title: str = ""
-    site: str = "sites/laptop.toml"
-    lanes: Mapping[str, Lane]
-    arms: tuple[Arm, ...]
-    measures: Mapping[str, Measure]
-    gates: tuple[GateSpec, ...] = ()
+    site: str = field(default="sites/laptop.toml", metadata=limited(pattern=r"\S"))
+    lanes: Mapping[str, Lane] = field(metadata=keyed(NAME, minProperties=1, maxProperties=MAX_ITEMS))
+    arms: tuple[Arm, ...] = field(metadata=limited(minItems=1, maxItems=MAX_ITEMS))
+    measures: Mapping[str, Measure] = field(metadata=keyed(NAME, minProperties=1, maxProperties=MAX_ITEMS))
+    gates: tuple[GateSpec, ...] = field(default=(), metadata=limited(maxItems=MAX_ITEMS))
     rule: Rule | None = None
-    warmup: int = 2
+    warmup: int = field(default=2, metadata=limited(minimum=0, maximum=10_000))
 
 
 @frozen(kw_only=True)
 class Node:
     """A machine: its name in receipts, how it is reached, and the address its servers listen on."""
 
-    name: str
-    host: str = "localhost"
+    name: str = field(metadata=whole(NAME))
+    host: str = field(default="localhost", metadata=limited(pattern=r"\S"))
     ip: str = "127.0.0.1"
 
 
@@ -193,17 +204,17 @@ class StandIn:
     """
 
     id: str = field(metadata=KEY)
-    why: str
-    engine: str
-    model: str
-    command: tuple[str, ...]
-    env: Mapping[str, str] = field(factory=dict)
+    why: str = field(metadata=limited(pattern=r"\S"))
+    engine: str = field(metadata=limited(pattern=r"\S"))
+    model: str = field(metadata=limited(pattern=r"\S"))
+    command: tuple[str, ...] = field(metadata=limited(minItems=1))
+    env: Mapping[str, str] = field(factory=dict, metadata=keyed(VARIABLE_NAME))
     quantization: str | None = None
     served_model: str | None = None
-    port: int = 0
+    port: int = field(default=0, metadata=limited(minimum=0, maximum=65_535))
     ready_within: str = "120 s"
-    packages: Mapping[str, str] = field(factory=dict)
-    files: Mapping[str, FilePin] = field(factory=dict)
+    packages: Mapping[str, str] = field(factory=dict, metadata=keyed(PACKAGE))
+    files: Mapping[str, FilePin] = field(factory=dict, metadata=keyed(NAME))
     arms: Mapping[str, Change] = field(factory=dict)
 
 
@@ -215,10 +226,10 @@ class Site:
     ``prefill_tok_s``, ``decode_tok_s`` and ``boot_s`` for the estimate of ``ledger plan``.
     """
 
-    ledger: int
-    name: str
-    backend: str = "process"
-    nodes: tuple[Node, ...]
-    stand_ins: Mapping[str, StandIn] = field(factory=dict)
+    ledger: int = field(metadata=limited(const=FORMAT))
+    name: str = field(metadata=whole(NAME))
+    backend: str = field(default="process", metadata=limited(pattern=r"\S"))
+    nodes: tuple[Node, ...] = field(metadata=limited(minItems=1, maxItems=MAX_ITEMS))
+    stand_ins: Mapping[str, StandIn] = field(factory=dict, metadata=keyed(NAME, maxProperties=MAX_ITEMS))
     scale: Mapping[str, Mapping[str, Any]] = field(factory=dict)
-    speed: Mapping[str, float] = field(factory=dict)
+    speed: Mapping[str, float] = field(factory=dict, metadata=limited(propertyNames={"enum": SPEEDS}))

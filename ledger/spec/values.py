@@ -13,14 +13,10 @@ from ledger.core import units
 from ledger.core.errors import LedgerError, did_you_mean
 from ledger.spec import interpolate
 from ledger.spec.locate import Path
+from ledger.spec.model import NAME, PACKAGE, SHA256, VARIABLE_NAME
 
 Complain = Callable[..., None]
 """``complain(what, path=…, value=…, hint=…, rests_on=…)``; see ``load``."""
-
-NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
-SHA256 = r"[0-9a-f]{64}"
-VARIABLE_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
-PACKAGE = r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?"
 
 
 def name(text: str, path: Path, complain: Complain) -> None:
