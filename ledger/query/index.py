@@ -172,7 +172,7 @@ def _ingest(ledger: Ledger, connection: Connection, changed: Sequence[str]) -> N
 
 
 def apply_corrections(connection: Connection, scratch: Path) -> None:
-    """Fill ``struck`` and ``same_config`` from all corrections."""
+    """Fill ``struck``, ``last_strike`` and ``same_config`` from all corrections."""
     made = corrections(connection)
     struck = [(item.digest, item.by, item.action, item.replacement, item.reason) for item in standings(made)]
     alike = list(same_configs(connection, made).items())
@@ -180,8 +180,15 @@ def apply_corrections(connection: Connection, scratch: Path) -> None:
         connection.execute(f"DELETE FROM {table}")
         if rows:
             insert(connection, scratch, table, _CORRECTED[table], rows)
+    connection.execute("DELETE FROM last_strike")
+    connection.execute(_LAST_STRIKE)
 
 
+_LAST_STRIKE = """
+INSERT INTO last_strike
+SELECT s.digest, last(s.by_digest ORDER BY r.place, r.n, r.digest), last(s.action ORDER BY r.place, r.n, r.digest)
+FROM struck s JOIN receipt r ON r.digest = s.by_digest GROUP BY s.digest
+"""
 _CORRECTED: Mapping[str, Mapping[str, str]] = {
     "struck": dict.fromkeys(("digest", "by_digest", "action", "replacement", "reason"), "VARCHAR"),
     "same_config": dict.fromkeys(("fingerprint", "taken_as"), "VARCHAR"),

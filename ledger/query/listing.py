@@ -16,7 +16,7 @@ SELECT r.digest, r.kind, strftime(r.time, '%Y-%m-%d %H:%M:%S') AS time, r.sessio
          AS said,
        coalesce(s.action, '') AS struck
 FROM receipt r LEFT JOIN boot b USING (id) LEFT JOIN decision d USING (id) LEFT JOIN gate g USING (id)
-LEFT JOIN correction c USING (id) LEFT JOIN trial t USING (id) LEFT JOIN struck s ON s.digest = r.digest
+LEFT JOIN correction c USING (id) LEFT JOIN trial t USING (id) LEFT JOIN last_strike s ON s.digest = r.digest
 """
 ATTEMPTS = """
 SELECT r.digest, strftime(r.time, '%Y-%m-%d %H:%M:%S') AS time, r.session, coalesce(r.spec, '') AS spec,

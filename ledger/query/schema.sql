@@ -42,13 +42,15 @@ CREATE TABLE link (source VARCHAR, role VARCHAR, target VARCHAR);
 -- What the corrections in force do; filled anew at every change.
 -- Which receipts are struck, and by which correction.
 CREATE TABLE struck (digest VARCHAR, by_digest VARCHAR, action VARCHAR, replacement VARCHAR, reason VARCHAR);
+-- Each struck receipt once, with the latest of its corrections, so that no view shows a receipt twice.
+CREATE TABLE last_strike (digest VARCHAR, by_digest VARCHAR, action VARCHAR);
 -- Fingerprints that corrections in force call the same configuration, with the one that stands for all of them.
 CREATE TABLE same_config (fingerprint VARCHAR, taken_as VARCHAR);
 
 CREATE VIEW receipts AS
   SELECT r.digest, r.kind, r.time, r.session, r.n, r.after_digest, r.spec, r.lane, r.arm, r.role, r.evidence, r.tool,
          r.tool_version, s.action AS struck_by, s.by_digest AS struck_by_digest
-  FROM receipt r LEFT JOIN struck s ON s.digest = r.digest;
+  FROM receipt r LEFT JOIN last_strike s ON s.digest = r.digest;
 CREATE VIEW attempts AS
   SELECT r.digest, r.time, r.session, r.spec, r.lane, r.arm, r.role, r.evidence, a.number, a.position, a.planned, a.site,
          b.digest AS boot, coalesce(b.outcome, 'no boot') AS outcome, b.reason
@@ -56,35 +58,35 @@ CREATE VIEW attempts AS
 CREATE VIEW boots AS
   SELECT r.digest, r.time, r.session, r.spec, r.lane, r.arm, r.role, r.evidence, b.attempt, b.outcome, b.fingerprint, b.agreement,
          b.seconds, b.reason, s.action AS struck_by
-  FROM boot b JOIN receipt r USING (id) LEFT JOIN struck s ON s.digest = r.digest;
+  FROM boot b JOIN receipt r USING (id) LEFT JOIN last_strike s ON s.digest = r.digest;
 CREATE VIEW trials AS
   SELECT r.digest, r.time, r.session, r.spec, r.lane, r.arm, r.role, r.evidence, t.boot, t.measure, t.number, t.instrument,
          t.instrument_version, t.parameters, t.launched, t.ok, t.failed, t.prefix_cache, t.seconds, t.marks, b.fingerprint, b.agreement,
          s.action AS struck_by
-  FROM trial t JOIN receipt r USING (id) LEFT JOIN boot b ON b.digest = t.boot LEFT JOIN struck s ON s.digest = r.digest;
+  FROM trial t JOIN receipt r USING (id) LEFT JOIN boot b ON b.digest = t.boot LEFT JOIN last_strike s ON s.digest = r.digest;
 CREATE VIEW metrics AS
   SELECT r.digest, r.kind, r.time, r.session, r.spec, r.lane, r.arm, r.role, r.evidence,
          CASE WHEN r.kind = 'boot' THEN r.digest ELSE t.boot END AS boot, t.measure, t.number AS trial, t.instrument,
          t.instrument_version, f.metric, f.value, f.unit, f.better, f.n, f.statistic, f.low, f.high, f.absent,
          coalesce(f.prefix_cache, t.prefix_cache) AS prefix_cache, f.marks, s.action AS struck_by
   FROM figure f JOIN receipt r ON r.id = f.receipt LEFT JOIN trial t ON t.id = f.receipt
-  LEFT JOIN struck s ON s.digest = r.digest;
+  LEFT JOIN last_strike s ON s.digest = r.digest;
 CREATE VIEW gates AS
   SELECT r.digest, r.time, r.session, r.spec, r.lane, r.arm, g.gate, g.version, g.checked, g.holds, g.text, g.value, g.bound,
          g.attempt, g.boot
   FROM gate g JOIN receipt r USING (id);
 CREATE VIEW decisions AS
   SELECT r.digest, r.time, r.session, r.spec, r.lane, r.arm, r.evidence, d.verdict, d.control, d.reasons, s.action AS struck_by
-  FROM decision d JOIN receipt r USING (id) LEFT JOIN struck s ON s.digest = r.digest;
+  FROM decision d JOIN receipt r USING (id) LEFT JOIN last_strike s ON s.digest = r.digest;
 CREATE VIEW corrections AS
   SELECT r.digest, r.time, r.session, c.action, c.code, c.reason, c.author, c.scope, l.target,
          s.action IS NOT NULL AS undone
   FROM correction c JOIN receipt r USING (id) LEFT JOIN link l ON l.source = r.digest AND l.role = 'targets'
-  LEFT JOIN struck s ON s.digest = r.digest;
+  LEFT JOIN last_strike s ON s.digest = r.digest;
 CREATE VIEW claims AS
   SELECT r.digest, r.time, r.session, c.name, c.expression, c.says, c.value, c.unit, c.orientation, c.evidence, c.author,
          s.action AS struck_by
-  FROM claim c JOIN receipt r USING (id) LEFT JOIN struck s ON s.digest = r.digest;
+  FROM claim c JOIN receipt r USING (id) LEFT JOIN last_strike s ON s.digest = r.digest;
 CREATE VIEW config AS
   SELECT r.digest AS boot, r.spec, r.lane, r.arm, f.class, f.key, f.value FROM factor f JOIN receipt r ON r.id = f.boot;
 CREATE VIEW lineage AS SELECT source, role, target FROM link;
