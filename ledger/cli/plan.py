@@ -1,12 +1,14 @@
 """``ledger plan``: what a run would do.
 
-What it does: shows the boots in order, what each changes and measures, remarks, and about how long it takes. What it does not
-do: touch a node. Rules kept: what is shown is what ``ledger run`` would do; ``--commands`` can be pasted into a shell once the
-values that only the node knows (``${port}``) are filled in.
+What it does: shows the boots in order, what each changes, the steps of a boot, remarks, and about how long it takes. What it
+does not do: touch a node. Rules kept: what is shown is what ``ledger run`` would do; ``--commands`` can be pasted into a shell
+once the values that only the node knows (``${port}``) are filled in.
 """
 
+import json
 import shlex
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,12 @@ from ledger.cli.screen import show_json, show_line, show_remark, show_table
 from ledger.cli.sites import load_for
 from ledger.cli.state import State, json_option, pass_state
 from ledger.core.errors import ExitCode
-from ledger.run.estimate import estimate
+from ledger.instruments.base import Instrument
+from ledger.run.estimate import boot_seconds, estimate
 from ledger.run.session import find_instruments
 from ledger.spec.change import in_words
+from ledger.spec.interpolate import interpolate, names
+from ledger.spec.model import Measure
 from ledger.spec.plan import BootPlan, Plan, make_plan
 
 
@@ -36,40 +41,34 @@ def plan(state: State, spec: Path, site: Path | None, only: tuple[str, ...], as_
     """Show what SPEC would boot and measure, and how long it may take."""
     found = load_for(state.directory / spec, site)
     made = make_plan(found.spec, found.site, only=only)
-    seconds = estimate(made, find_instruments(made))
-    if as_json or as_toml:
-        data = as_data(made, seconds)
-        if as_toml:
-            sys.stdout.write(tomli_w.dumps({name: value for name, value in data.items() if value is not None}))
-        else:
-            show_json(data)
+    instruments = find_instruments(made)
+    if as_json:
+        show_json(as_data(made, instruments))
+        return ExitCode.YES
+    if as_toml:
+        sys.stdout.write(tomli_w.dumps(as_data(made, instruments)))
         return ExitCode.YES
     if commands:
         _show_commands(made)
     else:
-        _show(made, seconds)
+        _show(made, instruments)
     for remark in made.remarks:
         show_remark(f"note: {remark}", "yellow")
     return ExitCode.YES
 
 
-def _show(made: Plan, seconds: float | None) -> None:
+def _show(made: Plan, instruments: Mapping[str, Instrument]) -> None:
+    seconds = estimate(made, instruments)
     about = f", about {minutes(seconds)}" if seconds is not None else ""
     show_line(f"{made.spec.name} on site {made.site.name}: {len(made.boots)} boots{about}", "bold")
     show_line(made.spec.question)
     rows = [
-        [str(boot.position), boot.arm.id, boot.declared.id, boot.arm.role, boot.evidence, change_of(boot), measures_of(boot)]
+        [str(boot.position), boot.arm.id, boot.declared.id, boot.arm.role, boot.evidence, change_of(boot, made)]
         for boot in made.boots
     ]
-    show_table(["", "arm", "lane", "role", "evidence", "change", "measures"], rows, right=[""])
-    for gate in made.spec.gates:
-        show_line(f"gate {gate.id} ({gate.when}): {gate.text} [{gate.reads} {gate.op} {gate.value}]")
-    if made.spec.rule is not None:
-        rule = made.spec.rule
-        show_line(
-            f"rule: keep if one of {', '.join(rule.metrics)} is better by more than {rule.better_than} "
-            f"and none is worse by more than {rule.worse_than}"
-        )
+    show_table(["", "arm", "lane", "role", "evidence", "change"], rows, right=[""])
+    for line in (f"each boot: {', '.join(steps(made))}", *measures(made), *conditions(made)):
+        show_line(line)
 
 
 def _show_commands(made: Plan) -> None:
@@ -78,51 +77,98 @@ def _show_commands(made: Plan) -> None:
         for rank in boot.ranks:
             if len(boot.ranks) > 1:
                 show_line(f"# rank {rank.rank} on {rank.node.name}")
-            env = [f"{name}={shlex.quote(value)}" for name, value in rank.env.items()]
-            show_line(" ".join([*env, shlex.join(rank.argv)]))
+            env = [f"{name}={shlex.quote(_as_started(value))}" for name, value in rank.env.items()]
+            show_line(" ".join([*env, shlex.join(map(_as_started, rank.argv))]))
 
 
-def change_of(boot: BootPlan) -> str:
-    """The arm's change in words; for a stand-in, its own change too."""
-    said = in_words(boot.arm.change) if boot.arm.base is not None else "base"
-    own = boot.requested.get("stand_in")
-    changes = own.get("changes", {}) if isinstance(own, dict) else {}
-    mine = changes.get(boot.arm.id) if isinstance(changes, dict) else None
-    if not mine:
-        return said
-    args = " ".join([*mine.get("args", []), *(f"without {flag}" for flag in mine.get("drop_args", []))])
-    return f"{said} (stand-in: {args or 'unchanged'})"
+def _as_started(template: str) -> str:
+    """The text with ``$$`` as the dollar that is started, and what only the node knows still a placeholder."""
+    return interpolate(template, {name: f"${{{name}}}" for name in names(template)})
 
 
-def measures_of(boot: BootPlan) -> str:
-    """The measures with the parameters that the spec or site gives."""
-    return "; ".join(
-        f"{measure.id} " + " ".join(f"{key}={value}" for key, value in measure.parameters.items()) for measure in boot.measures
-    )
+def change_of(boot: BootPlan, made: Plan) -> str:
+    """The arm's change in words, and for a stand-in what is changed in its place."""
+    said = in_words(boot.arm.change)
+    if boot.arm.base is None and said == "nothing":
+        return "base"
+    stand_in = made.site.stand_ins.get(boot.declared.id)
+    own = stand_in.arms.get(boot.arm.id) if stand_in is not None else None
+    return f"{said} (stand-in: {in_words(own)})" if own is not None else said
 
 
-def as_data(made: Plan, seconds: float | None) -> dict[str, Any]:
-    """The plan as plain data, for ``--json``."""
+def steps(made: Plan) -> Iterator[str]:
+    """What is done for each boot, in order."""
+    before = [gate.id for gate in made.spec.gates if gate.when == "before"]
+    after = [gate.id for gate in made.spec.gates if gate.when == "after"]
+    yield from (f"gate {name}" for name in before)
+    yield "start"
+    yield "one token as the sign of readiness"
+    if made.spec.warmup:
+        yield f"{made.spec.warmup} warm-up requests"
+    for measure in made.spec.measures.values():
+        yield measure.id if measure.trials == 1 else f"{measure.id} {measure.trials} times"
+    yield from (f"gate {name}" for name in after)
+    yield "stop"
+
+
+def measures(made: Plan) -> Iterator[str]:
+    """Each measure with its parameters on one line; those that a site scales for some lanes alone, once for each set of them."""
+    variants: dict[str, dict[str, list[str]]] = {}
+    for boot in made.boots:
+        for measure in boot.measures:
+            lanes = variants.setdefault(measure.id, {}).setdefault(_parameters(measure), [])
+            lanes += [boot.declared.id] if boot.declared.id not in lanes else []
+    for name, found in variants.items():
+        for parameters, lanes in found.items():
+            where = f" for lane {', '.join(lanes)}" if len(found) > 1 else ""
+            yield f"measure {name}{where}: {made.spec.measures[name].uses}{parameters}"
+
+
+def _parameters(measure: Measure) -> str:
+    return "".join(f", {key} {json.dumps(value, ensure_ascii=False)}" for key, value in measure.parameters.items())
+
+
+def conditions(made: Plan) -> Iterator[str]:
+    """The gates and the rule in words."""
+    for gate in made.spec.gates:
+        yield f"gate {gate.id} ({gate.when}): {gate.text} [{gate.reads} {gate.op} {gate.value}]"
+    rule = made.spec.rule
+    if rule is not None:
+        yield (
+            f"rule: keep if one of {', '.join(rule.metrics)} is better by more than {rule.better_than} "
+            f"and none is worse by more than {rule.worse_than}"
+        )
+
+
+def as_data(made: Plan, instruments: Mapping[str, Instrument]) -> dict[str, Any]:
+    """The plan as plain data, for programs. There is no ``estimate_s`` where the site gives no speeds."""
     return {
         "spec": made.spec.name,
         "site": made.site.name,
-        "estimate_s": seconds,
+        "question": made.spec.question,
+        **_seconds(estimate(made, instruments)),
+        "steps": list(steps(made)),
         "remarks": list(made.remarks),
-        "boots": [
-            {
-                "position": boot.position,
-                "arm": boot.arm.id,
-                "lane": boot.declared.id,
-                "role": boot.arm.role,
-                "evidence": boot.evidence,
-                "change": change_of(boot),
-                "identity": dict(boot.identity),
-                "ranks": [
-                    {"rank": rank.rank, "node": rank.node.name, "argv": list(rank.argv), "env": dict(rank.env)}
-                    for rank in boot.ranks
-                ],
-                "measures": [{"id": item.id, "uses": item.uses, "parameters": dict(item.parameters)} for item in boot.measures],
-            }
-            for boot in made.boots
-        ],
+        "boots": [_boot_data(boot, made, instruments) for boot in made.boots],
     }
+
+
+def _boot_data(boot: BootPlan, made: Plan, instruments: Mapping[str, Instrument]) -> dict[str, Any]:
+    return {
+        "position": boot.position,
+        "arm": boot.arm.id,
+        "lane": boot.declared.id,
+        "role": boot.arm.role,
+        "evidence": boot.evidence,
+        "change": change_of(boot, made),
+        **_seconds(boot_seconds(boot, instruments, made.site.speed)),
+        "identity": dict(boot.identity),
+        "ranks": [
+            {"rank": rank.rank, "node": rank.node.name, "argv": list(rank.argv), "env": dict(rank.env)} for rank in boot.ranks
+        ],
+        "measures": [{"id": item.id, "uses": item.uses, "parameters": dict(item.parameters)} for item in boot.measures],
+    }
+
+
+def _seconds(seconds: float | None) -> dict[str, float]:
+    return {} if seconds is None else {"estimate_s": round(seconds, 1)}

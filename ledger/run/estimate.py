@@ -7,19 +7,21 @@ Rule kept: without the site's speeds there is no estimate, rather than an invent
 from collections.abc import Mapping
 
 from ledger.instruments.base import Instrument
+from ledger.spec.model import SPEEDS
 from ledger.spec.plan import BootPlan, Plan
 
 
 def estimate(plan: Plan, instruments: Mapping[str, Instrument]) -> float | None:
     """Seconds for the whole plan, or None when the site gives no speeds."""
-    speed = plan.site.speed
-    if not {"boot_s", "prefill_tok_s", "decode_tok_s"} <= set(speed):
+    found = [boot_seconds(boot, instruments, plan.site.speed) for boot in plan.boots]
+    known = [seconds for seconds in found if seconds is not None]
+    return sum(known) if len(known) == len(found) else None
+
+
+def boot_seconds(boot: BootPlan, instruments: Mapping[str, Instrument], speed: Mapping[str, float]) -> float | None:
+    """Seconds for one boot, its start and each trial's prompt and completion tokens; None without all of ``SPEEDS``."""
+    if not set(SPEEDS) <= set(speed):
         return None
-    return sum(boot_seconds(boot, instruments, speed) for boot in plan.boots)
-
-
-def boot_seconds(boot: BootPlan, instruments: Mapping[str, Instrument], speed: Mapping[str, float]) -> float:
-    """Seconds for one boot: its start, and each trial's prompt and completion tokens."""
     seconds = speed["boot_s"]
     for measure in boot.measures:
         prompt, completion = instruments[measure.uses].size(measure.parameters)

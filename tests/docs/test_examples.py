@@ -131,7 +131,7 @@ def test_the_instrument_of_the_how_to_is_found_through_its_entry_point(tmp_path:
     environment = {"PYTHONPATH": f"{site}:{Path(__file__).parents[2]}", "PATH": "/usr/bin:/bin", "COLUMNS": "200"}
     done = subprocess.run(plan, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "hello repeats=10" in done.stdout
+    assert f"measure hello: {name}, repeats 10" in done.stdout
     without = subprocess.run(plan, cwd=folder, env=environment | {"PYTHONPATH": ""}, capture_output=True, text=True, check=False)
     assert without.returncode == 2
     assert "unknown instrument" in without.stderr
