@@ -21,7 +21,8 @@ from ledger.cli.state import State, json_option, pass_state
 from ledger.core.clock import SystemClock
 from ledger.core.errors import ExitCode, UsageError
 from ledger.core.words import Evidence
-from ledger.query.index import Connection, open_index
+from ledger.query.index import open_index
+from ledger.query.ingest import Connection
 from ledger.query.sides import SideOf, arm_side, receipts_of
 from ledger.receipt.model import Decision, Subject
 from ledger.run.decide import control_of, limits_of
