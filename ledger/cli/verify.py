@@ -4,6 +4,8 @@ What it does: shows each finding with its file, and what was looked at. What it 
 nothing was found, 1 when something was.
 """
 
+from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 import click
@@ -76,12 +78,7 @@ def verify_command(state: State, history: bool, given: str | None, signers: Path
     if as_json:
         show_json({"ok": not found, "checked": checked.counts(), "findings": [asdict(item) for item in found]})
         return ExitCode.NO if found else ExitCode.YES
-    for item in found[:SHOWN]:
-        show_line(f"{item.path}: {item.what} [{item.code}]", "red")
-        if item.hint:
-            show_remark(f"  {item.hint}")
-    if len(found) > SHOWN:
-        show_remark(f"{len(found) - SHOWN} more findings; --json lists them all")
+    _show_findings(found)
     verdict = f"{len(found)} findings" if found else "all of it holds"
     show_line(
         f"{checked.receipts} receipts and {checked.blobs} blobs of {checked.sessions} sessions: {verdict}",
@@ -89,6 +86,17 @@ def verify_command(state: State, history: bool, given: str | None, signers: Path
     )
     _show_limits(checked, history, signers)
     return ExitCode.NO if found else ExitCode.YES
+
+
+def _show_findings(found: Sequence[Finding]) -> None:
+    """Each finding on a line; the way out stands once behind all in a row that have the same."""
+    shown = found[:SHOWN]
+    for item, following in zip_longest(shown, shown[1:]):
+        show_line(f"{item.path}: {item.what} [{item.code}]", "red")
+        if item.hint and (following is None or following.hint != item.hint):
+            show_remark(f"  {item.hint}")
+    if len(found) > SHOWN:
+        show_remark(f"{len(found) - SHOWN} more findings; --json lists them all")
 
 
 def _show_limits(checked: Checked, history: bool, signers: Path | None) -> None:
