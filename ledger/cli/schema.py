@@ -11,7 +11,7 @@ import orjson
 
 from ledger.cli.screen import show_json, show_line
 from ledger.cli.state import State, json_option, pass_state
-from ledger.core.errors import ExitCode
+from ledger.core.errors import ExitCode, Problem, StoreError
 from ledger.receipt.schema import receipt_schema
 from ledger.spec.schema import site_schema, spec_schema
 
@@ -25,18 +25,27 @@ SCHEMAS = {"spec": spec_schema, "site": site_schema, "receipt": receipt_schema}
 @pass_state
 def schema(state: State, folder: Path, check: bool, as_json: bool) -> int:
     """Write the JSON Schemas of spec, site and receipt to FOLDER (schemas/ by default)."""
-    place = state.directory / folder
-    differing = []
-    for name, make in SCHEMAS.items():
-        path = place / f"{name}.schema.json"
-        data = orjson.dumps(make(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-        if not path.is_file() or path.read_bytes() != data:
-            differing.append(path.name)
-            if not check:
-                place.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(data)
+    try:
+        differing = _differing(state.directory / folder, write=not check)
+    except OSError as error:
+        raise StoreError(Problem(what=f"cannot write the schemas: {error.strerror}", value=error.filename)) from error
     if as_json:
         show_json({"differ" if check else "written": differing})
     for name in () if as_json else differing:
         show_line(f"{name} differs" if check else f"wrote {name}")
     return ExitCode.NO if check and differing else ExitCode.YES
+
+
+def _differing(folder: Path, *, write: bool) -> list[str]:
+    """The names of the files in ``folder`` that are not what this version writes; with ``write`` they are after it."""
+    differing = []
+    for name, make in SCHEMAS.items():
+        path = folder / f"{name}.schema.json"
+        data = orjson.dumps(make(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+        if path.is_file() and path.read_bytes() == data:
+            continue
+        differing.append(path.name)
+        if write:
+            folder.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+    return differing

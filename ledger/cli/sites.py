@@ -49,17 +49,19 @@ def _own_site(spec: Loaded[Spec], folder: Path) -> Path:
     """The site that the spec names.
 
     Raises:
-        SpecError: it is outside ``folder``, by its path or through a symbolic link.
+        SpecError: it is no file, or outside ``folder``, by its path or through a symbolic link.
     """
     named = folder / spec.value.site
     if not Path(os.path.realpath(named)).is_relative_to(os.path.realpath(folder)):
-        what = "a site outside the folder of the spec"
-        hint = "give it with --site where you trust it"
-        raise SpecError(Problem(what=what, place=spec.place("site"), value=spec.value.site, hint=hint))
-    return named
+        what, hint = "a site outside the folder of the spec", "give it with --site where you trust it"
+    elif not named.is_file():
+        what, hint = "no such site file", "write it, name another, or give one with --site"
+    else:
+        return named
+    raise SpecError(Problem(what=what, place=spec.place("site"), value=spec.value.site, hint=hint))
 
 
 def _check_backend(site: Site, complain: Complain) -> None:
     known = backends.names()
-    if site.backend not in known:
+    if site.backend.strip() and site.backend not in known:
         complain("unknown backend", path=("backend",), value=site.backend, hint=did_you_mean(site.backend, known))

@@ -19,6 +19,8 @@ def check_measures(spec: Spec, complain: Complain) -> None:
     known = registry.names()
     for measure in spec.measures.values():
         path = ("measures", measure.id)
+        if not measure.uses.strip():
+            continue  # told as an empty text
         if measure.uses not in known:
             hint = did_you_mean(measure.uses, known)
             complain("unknown instrument", path=(*path, "uses"), value=measure.uses, hint=hint)

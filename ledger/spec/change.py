@@ -80,7 +80,8 @@ def count_changes(change: Change) -> list[str]:
     set_flags = [item.flag or item.value for item in settings(change.args)]
     switches = {_switch(flag) for flag in set_flags}
     dropped = [flag for flag in change.drop_args if _switch(flag) not in switches]
-    made = [*change.env, *set_flags, *(f"no {name}" for name in (*change.drop_env, *dropped))]
+    unset = [name for name in change.drop_env if name not in change.env]
+    made = [*change.env, *set_flags, *(f"no {name}" for name in (*unset, *dropped))]
     return made or ([change.about] if change.about else [])
 
 

@@ -112,7 +112,7 @@ def _arms(spec: Spec, complain: Complain) -> None:
         values.name(arm.id, (*path, "id"), complain)
         values.between(arm.boots, 1, MAX_BOOTS, (*path, "boots"), complain)
         _parent(arm, path, by_id, spec.lanes, complain)
-        _one_change(arm, path, complain)
+        _one_change(arm, path, arm.id in found, complain)
         _change(arm.change, (*path, "change"), _variables_of(found.get(arm.id, ()), spec.lanes, arm.change), complain)
         if len(found.get(arm.id, ())) == MAX_BASES + 2:  # and not once more for each arm that rests on this one
             complain(f"more than {MAX_BASES} bases, one on the other", path=(*path, "base"), value=arm.base)
@@ -137,7 +137,7 @@ def _parent(arm: Arm, path: Path, by_id: Mapping[str, Arm], lanes: Mapping[str, 
         complain("unknown arm", path=(*path, "base"), value=arm.base, hint=did_you_mean(arm.base, by_id))
 
 
-def _one_change(arm: Arm, path: Path, complain: Complain) -> None:
+def _one_change(arm: Arm, path: Path, has_line: bool, complain: Complain) -> None:
     changes = count_changes(arm.change)
     if len(changes) > 1 and not (arm.several or "").strip():
         complain(
@@ -147,13 +147,13 @@ def _one_change(arm: Arm, path: Path, complain: Complain) -> None:
             hint='split it, or say why they go together: several = "…"',
             rests_on=((*path, "several"),),
         )
-    if not changes and arm.base is not None and arm.role is Role.CANDIDATE:
-        looked_at = ("role", "change"), ("change", "env"), ("change", "args"), ("change", "drop_env"), ("change", "drop_args")
+    if not changes and has_line and arm.base is not None and arm.role is Role.CANDIDATE:
         complain(
             f"arm {arm.id!r} changes nothing against its base",
             path=path,
             hint='give it a change, or role = "control" if it is a warm reboot',
-            rests_on=((*path, "role"), *((*path, *keys) for keys in looked_at)),
+            rests_on=((*path, "role"),),
+            inside=(*path, "change"),
         )
 
 

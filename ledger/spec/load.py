@@ -84,10 +84,18 @@ class _Listener:
         self._add(what, path, value, hint)
 
     def about_value(
-        self, what: str, *, path: Path, value: Any = None, hint: str | None = None, rests_on: tuple[Path, ...] = ()
+        self,
+        what: str,
+        *,
+        path: Path,
+        value: Any = None,
+        hint: str | None = None,
+        rests_on: tuple[Path, ...] = (),
+        inside: Path | None = None,
     ) -> None:
-        """A complaint of a check; ``rests_on`` are other paths whose values it looked at."""
-        if not any(self._was_refused(each) for each in (path, *rests_on)):
+        """A complaint of a check; ``rests_on`` are other paths, and ``inside`` a whole table, whose values it looked at."""
+        broken = inside is not None and any(each[: len(inside)] == inside for each in self.refused)
+        if not broken and not any(self._was_refused(each) for each in (path, *rests_on)):
             self._add(what, path, value, hint)
 
     def raise_if_any(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import attrs
 
-from ledger.core.errors import did_you_mean, shorten
+from ledger.core.errors import did_you_mean, nearest, shorten
 from ledger.spec.locate import Path
 from ledger.spec.values import Complain
 
@@ -34,28 +34,40 @@ def structure(cls: type[T], table: Mapping[str, Any], path: Path, complain: Comp
     """A ``cls`` from ``table``; ``key`` is the table's own name where a field takes it.
 
     ``complain(what, path=…, value=…, hint=…, missing=…)`` hears every mistake; ``missing`` is the path of a key that is not there
-    and ``path`` then the table that should hold it.
+    and ``path`` then what stands nearest to it. A required key that is misspelt is told once.
     """
     hints = get_type_hints(cls)
     fields = {item.name: item for item in attrs.fields(cls)}  # type: ignore[arg-type]  # every record of `model` is an attrs class
-    rest = next((name for name, item in fields.items() if item.metadata.get("reads") == "rest"), None)
-    taken = {name for name, item in fields.items() if not item.metadata.get("reads")}
-    values: dict[str, Any] = {}
-    for name, item in fields.items():
-        if item.metadata.get("reads") == "key":
-            values[name] = key
-        elif name in table and name in taken:
-            values[name] = _value(hints[name], table[name], (*path, name), complain)
-        elif item.default is attrs.NOTHING:
-            complain(f"missing key {name!r}", path=path, hint=_expects(hints[name]), missing=(*path, name))
-            values[name] = _empty(hints[name])
+    reads = {name: item.metadata.get("reads") for name, item in fields.items()}
+    taken = [name for name in fields if not reads[name]]
+    rest = next((name for name in fields if reads[name] == "rest"), None)
     unknown = [name for name in table if name not in taken]
-    if rest is not None:
-        values[rest] = {name: table[name] for name in unknown}
-    else:
-        for name in unknown:
-            complain(f"unknown key {name!r}", path=(*path, name), hint=did_you_mean(name, taken))
-    return cls(**values)
+    missing = [name for name in taken if name not in table and fields[name].default is attrs.NOTHING]
+    if rest is None:
+        missing = _tell_unknown(unknown, taken, missing, path, complain)
+    for name in missing:
+        complain(f"missing key {name!r}", path=path, hint=_expects(hints[name]), missing=(*path, name))
+    values: dict[str, Any] = {name: key for name in fields if reads[name] == "key"}
+    for name in taken:
+        if name in table:
+            values[name] = _value(hints[name], table[name], (*path, name), complain)
+        elif fields[name].default is attrs.NOTHING:
+            values[name] = _empty(hints[name])
+    return cls(**values, **({rest: {name: table[name] for name in unknown}} if rest is not None else {}))
+
+
+def _tell_unknown(unknown: list[str], taken: list[str], missing: list[str], path: Path, complain: Complain) -> list[str]:
+    """Tell of every unknown key; the missing keys that none of them was meant to be."""
+    left = list(missing)
+    for name in unknown:
+        meant = nearest(name, taken)
+        hint = did_you_mean(name, taken)
+        if meant in left:
+            left.remove(meant)
+            complain(f"unknown key {name!r}", path=(*path, name), hint=hint, missing=(*path, meant))
+        else:
+            complain(f"unknown key {name!r}", path=(*path, name), hint=hint)
+    return left
 
 
 def _value(hint: Any, value: Any, path: Path, complain: Complain) -> Any:
@@ -112,7 +124,8 @@ def _plain(hint: type, value: Any, path: Path, complain: Complain) -> Any:
 
 
 def _refused(hint: type, value: Any, path: Path, complain: Complain) -> Any:
-    complain(f"expected {NAMES[hint]}, found {_what(value)}", path=path, value=shorten(value))
+    way_out = f'write it in quotes: "{value}"' if hint is str and isinstance(value, int | float) else None
+    complain(f"expected {NAMES[hint]}, found {_what(value)}", path=path, value=shorten(value), hint=way_out)
     return hint()
 
 

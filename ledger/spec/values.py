@@ -16,7 +16,7 @@ from ledger.spec.locate import Path
 from ledger.spec.model import NAME, PACKAGE, SHA256, VARIABLE_NAME
 
 Complain = Callable[..., None]
-"""``complain(what, path=…, value=…, hint=…, rests_on=…)``; see ``load``."""
+"""``complain(what, path=…, value=…, hint=…, rests_on=…, inside=…)``; see ``load``."""
 
 
 def name(text: str, path: Path, complain: Complain) -> None:
