@@ -59,8 +59,8 @@ class ProcessRunning(Running):
     ranks: list[_Rank] = field(factory=list)
 
     def exits(self) -> Sequence[Exit]:
-        """The ranks whose warden has ended, which it does right after its rank."""
-        polled = [(rank, rank.warden.poll()) for rank in self.ranks]
+        """The ranks that have ended, by the status that their warden tells."""
+        polled = [(rank, _status(rank)) for rank in self.ranks]
         return [Exit(rank=rank.launch.rank, status=_signed(status)) for rank, status in polled if status is not None]
 
     def observe(self) -> Sequence[Observed]:
@@ -114,6 +114,24 @@ def _spawn(launch: RankLaunch) -> _Rank:
         for fd in (told, status):
             if fd >= 0:
                 os.close(fd)
+
+
+def _status(rank: _Rank) -> int | None:
+    """The warden's exit status, or None while its rank lives.
+
+    A rank that is gone already is waited for: on a busy machine its warden may not have had the time to say so, and a server
+    that died must never pass for one that lives.
+    """
+    status = rank.warden.poll()
+    return rank.warden.wait() if status is None and not _lives(rank.pid) else status
+
+
+def _lives(pid: int) -> bool:
+    """Whether a process is there and not a zombie; without /proc, whether it can be signalled."""
+    try:
+        return Path("/proc", str(pid), "stat").read_text(encoding="latin-1").rpartition(")")[2].split()[0] != "Z"
+    except (OSError, IndexError):
+        return not Path("/proc/self").exists()
 
 
 def _signed(status: int) -> int:

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from statistics import median
+from statistics import median, stdev
 
 import pytest
 
@@ -92,8 +92,8 @@ def theirs(url: str, level: int, tag: str) -> tuple[float, float]:
     return independent_client.measure(url, MODEL, (prompt,), level, TOKENS, tag)
 
 
-def one_round(url: str, level: int, number: int) -> list[tuple[str, float, float]]:
-    """Name, our median and theirs, of five runs each, interleaved so that what else the machine does falls on both."""
+def one_round(url: str, level: int, number: int) -> list[tuple[tuple[float, float], tuple[float, float]]]:
+    """Our pair of figures and theirs, of five runs each, interleaved so that what else the machine does falls on both."""
     pairs = []
     for turn in range(RUNS):
         seed, tag = f"{level}/{number}/{turn}", f"{level}{number}{turn:02x}"
@@ -102,21 +102,26 @@ def one_round(url: str, level: int, number: int) -> list[tuple[str, float, float
             pairs.append((ours(url, level, seed), other))
         else:
             pairs.append((ours(url, level, seed), theirs(url, level, tag)))
-    medians = [[median(pair[side][index] for pair in pairs) for side in (0, 1)] for index in (0, 1)]
-    return [(name, *both) for name, both in zip((f"C{level}", f"per_stream@C{level}"), medians, strict=True)]
+    return pairs
 
 
 @pytest.mark.parametrize("level", [1, 2])
 def test_an_independent_client_sees_the_same_figures(engine: str, level: int) -> None:
-    """A difference of definition or of stamping is in every round; a neighbour on the machine is not in all of them."""
+    """A difference of definition or of stamping is in every pair; a neighbour on the machine is in some of them.
+
+    Where the pairs differ among themselves by so much that 3 % could not be told, the machine is too busy to say anything.
+    """
     ours(engine, level, "warm-up")
-    seen = []
+    pairs: list[tuple[tuple[float, float], tuple[float, float]]] = []
     for number in range(ROUNDS):
-        seen.append(one_round(engine, level, number))
-        print(
-            *(f"{name}: {mine:.2f} and {other:.2f} tok/s, {100 * (mine / other - 1):+.2f} %" for name, mine, other in seen[-1]),
-            sep="\n",
-        )
-        if all(mine == pytest.approx(other, rel=WITHIN) for _, mine, other in seen[-1]):
+        made = one_round(engine, level, number)
+        pairs += made
+        medians = [[median(pair[side][index] for pair in made) for side in (0, 1)] for index in (0, 1)]
+        print(*(f"{mine:.2f} and {other:.2f} tok/s, {100 * (mine / other - 1):+.2f} %" for mine, other in medians), sep="\n")
+        if all(mine == pytest.approx(other, rel=WITHIN) for mine, other in medians):
             return
-    pytest.fail(f"no round of {RUNS} runs agreed within {WITHIN:.0%}: {seen}")
+    apart = [[mine[index] / other[index] - 1 for mine, other in pairs] for index in (0, 1)]
+    error = max(stdev(found) / len(found) ** 0.5 for found in apart)
+    if error > WITHIN / 3:
+        pytest.skip(f"this machine is too busy to tell {WITHIN:.0%}: a mean of {len(pairs)} pairs is uncertain by {error:.1%}")
+    pytest.fail(f"no round of {RUNS} runs agreed within {WITHIN:.0%}: {pairs}")
