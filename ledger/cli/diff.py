@@ -22,6 +22,7 @@ from ledger.core.digest import short
 from ledger.core.errors import ExitCode
 from ledger.core.text import one_line
 from ledger.core.words import FieldClass
+from ledger.query.alike import why_alike
 from ledger.query.claims import unfit_for
 from ledger.query.explain import explain
 from ledger.query.index import open_index
@@ -64,12 +65,11 @@ def diff(state: State, left: str, right: str, question: str | None, show_all: bo
         return ExitCode.YES
     with open_index(ledger) as connection:
         ours, theirs = (arm_side(connection, name) or side(connection, resolve(connection, name)) for name in (left, right))
-        bands = (
-            noise(connection, [ours.fingerprint, theirs.fingerprint], ours.evidence) if ours.evidence == theirs.evidence else {}
-        )
+        bands = noise(connection, [ours.config, theirs.config], ours.evidence) if ours.evidence == theirs.evidence else {}
         unfit = unfit_for(connection, [*ours.boots, ours.digest, *theirs.boots, theirs.digest], "comparison")
+        alike = why_alike(connection, ours.boots, theirs.boots)
         alone = isolate(connection, ours, changes(ours.factors, theirs.factors))
-    found = compare(ours.factors, theirs.factors, refusals=[*refusals(ours, theirs), *unfit])
+    found = compare(ours.factors, theirs.factors, refusals=[*refusals(ours, theirs), *unfit], equivalent=alike)
     moved = movements(ours.samples, theirs.samples, bands)
     if as_json:
         show_json({**as_data(ours, theirs, found, moved), "isolated": [isolated_data(item) for item in alone]})
@@ -94,7 +94,8 @@ def compare_command(state: State, left: str, right: str, as_json: bool) -> int:
     with open_index(ledger) as connection:
         ours, theirs = (arm_side(connection, name) or side(connection, resolve(connection, name)) for name in (left, right))
         unfit = unfit_for(connection, [*ours.boots, ours.digest, *theirs.boots, theirs.digest], "comparison")
-    found = compare(ours.factors, theirs.factors, refusals=[*refusals(ours, theirs), *unfit])
+        alike = why_alike(connection, ours.boots, theirs.boots)
+    found = compare(ours.factors, theirs.factors, refusals=[*refusals(ours, theirs), *unfit], equivalent=alike)
     if as_json:
         show_json({"verdict": found.verdict, "reason": found.reason, "factors": factors_data(found)})
     else:

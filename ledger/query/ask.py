@@ -7,21 +7,27 @@ of their own; a name that the ledger does not know is an error that offers the n
 
 from collections.abc import Mapping, Sequence
 
-import duckdb
 from attrs import evolve, field, frozen
 
 from ledger.analysis.compare import Comparability, compare
 from ledger.analysis.currency import standings
 from ledger.core import metrics
-from ledger.core.errors import did_you_mean
 from ledger.core.words import Better, Evidence
 from ledger.query import compile as sql
-from ledger.query.compile import Then
+from ledger.query.alike import why_alike
+from ledger.query.compile import NOW, Tables, Then
 from ledger.query.factors import factors_of
-from ledger.query.language import Ask, Range, Side, Word, wrong
+from ledger.query.index import same_configs
+from ledger.query.ingest import Connection
+from ledger.query.known import check_words
+from ledger.query.language import Ask, Side, Word
 from ledger.query.moment import Moment, Revision, moment
 
 STRUCK_THEN = "struck_then"
+SAME_THEN = "same_config_then"
+# How many metrics are asked for at once without a look at how many figures they have, and how many figures are pooled at once.
+FEW = 6
+PORTION = 400_000
 
 
 @frozen(kw_only=True)
@@ -70,17 +76,17 @@ class Answer:
 
 
 def answer(
-    connection: duckdb.DuckDBPyConnection,
+    connection: Connection,
     ask: Ask,
     *,
     show_struck: bool = False,
-    struck: str = "struck",
+    tables: Tables = NOW,
     revision: Revision | None = None,
 ) -> Answer:
     """The answer to ``ask``.
 
-    ``struck`` names a table of what does not count, where that is not what the corrections say now; ``revision`` gives the
-    digests of the receipts that a git revision holds.
+    ``tables`` says what does not count, where that is not what the corrections say now; ``revision`` gives the digests of the
+    receipts that a git revision holds.
 
     Raises:
         QueryError: a metric, arm, lane or value of a filter that the ledger does not know; the nearest is offered.
@@ -88,16 +94,15 @@ def answer(
     then = None
     if ask.as_of is not None:
         at = moment(connection, ask.text, ask.as_of, revision)
-        then, struck = at.then, _struck_at(connection, at)
-    found = _ratio(connection, ask, struck, then) if ask.over else _plain(connection, ask, ask.side, struck, then)
-    if not found.rows and not found.missing:
-        _explain(connection, ask)
+        then, tables = at.then, _tables_at(connection, at)
+    found = _ratio(connection, ask, tables, then) if ask.over else _plain(connection, ask, ask.side, tables, then)
+    check_words(connection, ask, {row.metric for row in found.rows} | {item.metric for item in found.missing})
     kept = tuple(row for row in found.rows if show_struck or row.struck is None)
     (unreadable,) = connection.execute("SELECT count(*) FROM bad").fetchone() or (0,)
     return evolve(found, rows=kept, left_out=len(found.rows) - len(kept), unreadable=unreadable)
 
 
-def inputs_of(connection: duckdb.DuckDBPyConnection, ask: Ask) -> tuple[str, ...]:
+def inputs_of(connection: Connection, ask: Ask) -> tuple[str, ...]:
     """The digests of the receipts that the answer to ``ask`` is pooled from, both sides of a ratio."""
     found: set[str] = set()
     for part in (ask.side, *((ask.over,) if ask.over else ())):
@@ -106,30 +111,54 @@ def inputs_of(connection: duckdb.DuckDBPyConnection, ask: Ask) -> tuple[str, ...
     return tuple(sorted(found))
 
 
-def _plain(connection: duckdb.DuckDBPyConnection, ask: Ask, side: Side, struck: str, then: Then | None) -> Answer:
-    statement = sql.pooled(ask, side, struck=struck, then=then)
+def _plain(connection: Connection, ask: Ask, side: Side, tables: Tables, then: Then | None) -> Answer:
     names = sql.dimensions(ask)
-    rows = [_row(names, record) for record in _records(connection, statement)]
+    records = [
+        record
+        for part in _portions(connection, ask, side, then)
+        for record in _records(connection, sql.pooled(ask, part, tables=tables, then=then))
+    ]
+    rows = [_row(names, record) for record in records]
     several = len({row.spec for row in rows}) > 1 or any(word.text == "spec" for word in ask.by)
     shown = ["spec", *names] if several else names
     rows = [evolve(row, dims={"spec": row.spec, **row.dims}) for row in rows] if several else rows
-    absent = sql.absent(ask, side, struck=struck, then=then)
-    missing = [_missing(names, record) for record in _records(connection, absent)]
+    missing = [_missing(names, record) for record in _records(connection, sql.absent(ask, side, tables=tables, then=then))]
+    whole = sql.pooled(ask, side, tables=tables, then=then)
     return Answer(
         ask=ask,
         dims=tuple(shown),
         rows=tuple(sorted(rows, key=lambda row: (metrics.sort_key(row.metric), *map(_natural, row.dims.values()), row.evidence))),
         missing=tuple(missing),
-        sql=statement.sql,
-        values=statement.values,
+        sql=whole.sql,
+        values=whole.values,
     )
 
 
-def _ratio(connection: duckdb.DuckDBPyConnection, ask: Ask, struck: str, then: Then | None) -> Answer:
+def _portions(connection: Connection, ask: Ask, side: Side, then: Then | None) -> list[Side]:
+    """The side in parts that memory can hold: medians of boots keep every figure of their metrics until they are done."""
+    if all(isinstance(item, Word) and not _is_pattern(item.text) for item in side.metrics) and len(side.metrics) <= FEW:
+        return [side]
+    statement = sql.sizes(ask, side, then=then)
+    portions: list[list[Word]] = []
+    room = 0
+    for name, size in connection.execute(statement.sql, list(statement.values)).fetchall():
+        if not portions or size > room:
+            portions.append([])
+            room = PORTION
+        portions[-1].append(Word(text=str(name), at=0))
+        room -= size
+    return [evolve(side, metrics=tuple(part)) for part in portions]
+
+
+def _is_pattern(text: str) -> bool:
+    return "*" in text or "?" in text
+
+
+def _ratio(connection: Connection, ask: Ask, tables: Tables, then: Then | None) -> Answer:
     """Numerator over denominator, cell by cell of equal dimensions; the evidence of a mixed one names both."""
     assert ask.over is not None
-    above = _plain(connection, ask, ask.side, struck, then)
-    below = _plain(connection, ask, ask.over, struck, then)
+    above = _plain(connection, ask, ask.side, tables, then)
+    below = _plain(connection, ask, ask.over, tables, then)
     tops = [row for row in above.rows if row.struck is None]
     bottoms = [row for row in below.rows if row.struck is None and row.value]
     rows = [_divided(top, bottom) for top in tops for bottom in bottoms if top.dims == bottom.dims and _fits(top, bottom, ask)]
@@ -138,15 +167,16 @@ def _ratio(connection: duckdb.DuckDBPyConnection, ask: Ask, struck: str, then: T
     return evolve(above, rows=tuple(rows), missing=(*above.missing, *below.missing), sql=f"{above.sql}\n-- over\n{below.sql}")
 
 
-def comparability(connection: duckdb.DuckDBPyConnection, ask: Ask) -> str | None:
+def comparability(connection: Connection, ask: Ask) -> str | None:
     """What a ratio is worth, as a mark: None for the same or a clean comparison, else the verdict and the factors."""
     assert ask.over is not None
-    sides = [factors_of(connection, _boots(connection, ask, part)) for part in (ask.side, ask.over)]
-    found = compare(*sides)
+    above, below = _boots(connection, ask, ask.side), _boots(connection, ask, ask.over)
+    alike = why_alike(connection, above, below)
+    found = compare(factors_of(connection, above), factors_of(connection, below), equivalent=alike)
     return None if found.verdict in (Comparability.SAME, Comparability.CLEAN) else f"{found.verdict}: {found.reason}"
 
 
-def _boots(connection: duckdb.DuckDBPyConnection, ask: Ask, part: Side) -> list[str]:
+def _boots(connection: Connection, ask: Ask, part: Side) -> list[str]:
     statement = sql.inputs(ask, part)
     rows = connection.execute(
         f"SELECT DISTINCT coalesce(boot, digest) FROM ({statement.sql}) JOIN metrics USING (digest)", list(statement.values)
@@ -227,45 +257,29 @@ def _missing(names: Sequence[str], record: Mapping[str, object]) -> Missing:
     )
 
 
-def _records(connection: duckdb.DuckDBPyConnection, statement: sql.Statement) -> list[dict[str, object]]:
+def _records(connection: Connection, statement: sql.Statement) -> list[dict[str, object]]:
     cursor = connection.execute(statement.sql, list(statement.values))
     names = [column[0] for column in cursor.description or ()]
     return [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]
 
 
-def _struck_at(connection: duckdb.DuckDBPyConnection, at: Moment) -> str:
-    """Make the table of what was struck at that moment, from the corrections that existed then."""
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE {STRUCK_THEN} (digest VARCHAR, action VARCHAR)")
-    rows = [[item.digest, item.action] for item in standings(at.corrections)]
-    if rows:
-        connection.execute(
-            f"INSERT INTO {STRUCK_THEN} SELECT unnest(?::VARCHAR[]), unnest(?::VARCHAR[])",
-            [[row[0] for row in rows], [row[1] for row in rows]],
-        )
-    return STRUCK_THEN
-
-
-def _explain(connection: duckdb.DuckDBPyConnection, ask: Ask) -> None:
-    """Raise for the first name of the question that the ledger does not know."""
-    known = _known(connection, "SELECT DISTINCT metric FROM figure")
-    for item in (*ask.side.metrics, *(ask.over.metrics if ask.over else ())):
-        if isinstance(item, Word) and "*" not in item.text and item.text not in known:
-            raise wrong(ask.text, item, "no figure of this metric", hint=did_you_mean(item.text, known))
-        if isinstance(item, Range) and not any(name.startswith(item.head) for name in known):
-            raise wrong(ask.text, item.word, "no figure of this family", hint=did_you_mean(item.word.text, known))
-    names = _known(connection, "SELECT DISTINCT lane FROM receipt UNION SELECT DISTINCT arm FROM receipt")
-    for word in (*ask.side.of, *(ask.over.of if ask.over else ())):
-        if "*" not in word.text and word.text not in names:
-            raise wrong(ask.text, word, "no lane or arm of this name", hint=did_you_mean(word.text, names))
-    for key in ("arm", "lane", "spec", "role", "evidence", "session"):
-        values = _known(connection, f"SELECT DISTINCT {key} FROM receipt") if key in ask.filters else set()
-        for word in ask.filters.get(key, ()):
-            if "*" not in word.text and word.text not in values:
-                raise wrong(ask.text, word, f"no {key} of this name", hint=did_you_mean(word.text, values))
-
-
-def _known(connection: duckdb.DuckDBPyConnection, statement: str) -> set[str]:
-    return {row[0] for row in connection.execute(statement).fetchall() if row[0]}
+def _tables_at(connection: Connection, at: Moment) -> Tables:
+    """Make the tables of what the corrections that existed at that moment do."""
+    found = standings(at.corrections)
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE {STRUCK_THEN} AS "
+        "SELECT s.digest, last(s.action ORDER BY r.place, r.n, r.digest) AS action "
+        "FROM (SELECT unnest(?::VARCHAR[]) AS digest, unnest(?::VARCHAR[]) AS by_digest, unnest(?::VARCHAR[]) AS action) s "
+        "JOIN receipt r ON r.digest = s.by_digest GROUP BY s.digest",
+        [[item.digest for item in found], [item.by for item in found], [item.action for item in found]],
+    )
+    alike = same_configs(connection, at.corrections)
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE {SAME_THEN} AS "
+        "SELECT unnest(?::VARCHAR[]) AS fingerprint, unnest(?::VARCHAR[]) AS taken_as",
+        [list(alike), list(alike.values())],
+    )
+    return Tables(struck=STRUCK_THEN, same_config=SAME_THEN)
 
 
 def _number(value: object) -> float:

@@ -26,7 +26,27 @@ COLUMNS = {
     "date": "date",
     "trial": "trial",
 }
-MARKS = ("n=1", "unverified", "superseded", "stand-in", "rehearsed", "hit", "mixed")
+# What `not:` takes away, figure by figure: the condition that what stays fulfils.
+_KEPT = {
+    "unverified": "coalesce(b.agreement, 'agrees') = 'agrees'",
+    "hit": "coalesce(f.prefix_cache, t.prefix_cache, '') <> 'hit'",
+    "cache unproven": "coalesce(f.prefix_cache, t.prefix_cache, '') <> 'unproven'",
+    "superseded": "coalesce(s.action, sb.action) IS DISTINCT FROM 'supersede'",
+    "retracted": "coalesce(s.action, sb.action) IS DISTINCT FROM 'retract'",
+    "stand-in": "r.evidence <> 'stand-in'",
+    "rehearsed": "r.evidence <> 'rehearsed'",
+    "reported": "r.evidence <> 'reported'",
+    "imported": "r.evidence <> 'imported'",
+}
+# And row by row, where the mark is of the whole row.
+_ROWS_KEPT = {
+    "n=1 boot": "count(DISTINCT boot) > 1",
+    "single shot": "min(samples) IS DISTINCT FROM 1",
+    "mixed config": "count(DISTINCT fingerprint) < 2",
+    "mixed definition": "len(list_distinct(list(DISTINCT definition_low) || list(DISTINCT definition_high))) < 2",
+}
+_SPELLED = {"n=1": "n=1 boot", "single-shot": "single shot", "unproven": "cache unproven", "mixed": "mixed config"}
+MARKS = (*_KEPT, *_ROWS_KEPT)
 _OPS = {">=": ">=", "<=": "<=", ">": ">", "<": "<", "=": "="}
 
 _SOURCE = """
@@ -35,11 +55,13 @@ figures AS (
          CASE WHEN r.kind = 'boot' THEN r.digest ELSE coalesce(t.boot, r.digest) END AS boot, t.measure, t.number AS trial,
          f.metric, f.value, f.unit, f.better, f.n, f.absent, coalesce(f.prefix_cache, t.prefix_cache, '') = 'hit' AS hit,
          coalesce(f.prefix_cache, t.prefix_cache, '') = 'unproven' AS unproven, f.marks,
-         t.instrument || ' v' || t.instrument_version || ' ' || coalesce(t.parameters, '') AS definition,
-         b.fingerprint, coalesce(b.agreement, 'agrees') AS agreement, coalesce(s.action, sb.action) AS struck_by
+         hash(t.instrument, t.instrument_version, t.parameters) AS definition,
+         coalesce(e.taken_as, b.fingerprint) AS fingerprint, coalesce(b.agreement, 'agrees') AS agreement,
+         coalesce(s.action, sb.action) AS struck_by
   FROM figure f JOIN receipt r ON r.id = f.receipt
   LEFT JOIN trial t ON t.id = f.receipt
   LEFT JOIN boot b ON b.digest = coalesce(t.boot, r.digest)
+  LEFT JOIN {same_config} e ON e.fingerprint = b.fingerprint
   LEFT JOIN {struck} s ON s.digest = r.digest
   LEFT JOIN {struck} sb ON sb.digest = t.boot
   WHERE {where}
@@ -47,19 +69,23 @@ figures AS (
 per_boot AS (
   SELECT {dims} metric, unit, better, evidence, spec, hit, struck_by, boot, median(value) AS value, sum(n) AS samples,
          any_value(fingerprint) AS fingerprint,
-         list_distinct(list(definition)) AS definitions, any_value(agreement) AS agreement, bool_or(unproven) AS unproven,
-         list_distinct(flatten(list(marks))) AS marks
+         min(definition) AS definition_low, max(definition) AS definition_high, any_value(agreement) AS agreement,
+         bool_or(unproven) AS unproven, flatten(list(marks) FILTER (len(marks) > 0)) AS marks
   FROM figures WHERE value IS NOT NULL GROUP BY ALL
 )
 """
 _POOLED = """
-SELECT {dims} metric, any_value(unit) AS unit, any_value(better) AS better, evidence, {spec} AS spec, hit, struck_by,
+SELECT {dims} metric, any_value(unit) AS unit, any_value(better) AS better, evidence, spec, hit, struck_by,
        median(value) AS value, min(value) AS low, max(value) AS high, count(DISTINCT boot) AS n_boots, min(samples) AS samples,
        count(DISTINCT fingerprint) AS fingerprints,
-       len(list_distinct(flatten(list(definitions)))) AS definitions, count(*) FILTER (agreement <> 'agrees') AS unverified,
-       bool_or(unproven) AS unproven, list_distinct(flatten(list(marks))) AS marks, list(DISTINCT spec) AS specs
+       len(list_distinct(list(DISTINCT definition_low) || list(DISTINCT definition_high))) AS definitions,
+       count(*) FILTER (agreement <> 'agrees') AS unverified, bool_or(unproven) AS unproven,
+       list_distinct(flatten(list(marks) FILTER (len(marks) > 0))) AS marks
 FROM per_boot GROUP BY {group}
 HAVING {having}
+"""
+_SIZES = """
+SELECT metric, count(*) FROM figures GROUP BY metric ORDER BY metric
 """
 _ABSENT = """
 SELECT {dims} metric, evidence, spec, count(DISTINCT digest) AS trials, any_value(absent) AS absent
@@ -92,6 +118,17 @@ class Then:
     values: tuple[object, ...] = ()
 
 
+@frozen(kw_only=True)
+class Tables:
+    """The tables that say what corrections do, a receipt or fingerprint at most once in each: now, or at some other moment."""
+
+    struck: str = "last_strike"
+    same_config: str = "same_config"
+
+
+NOW = Tables()
+
+
 class _Where:
     """Conditions that grow, with their parameters in the same order."""
 
@@ -104,24 +141,29 @@ class _Where:
         self.values += values
 
 
-def pooled(ask: Ask, side: Side, *, struck: str = "struck", by_spec: bool = True, then: Then | None = None) -> Statement:
+def pooled(ask: Ask, side: Side, *, tables: Tables = NOW, then: Then | None = None) -> Statement:
     """The statement whose rows are pooled cells of ``side``, one for each value of the dimensions, evidence and cache state."""
-    return _statement(_POOLED, ask, side, struck, by_spec=by_spec, then=then)
+    return _statement(_POOLED, ask, side, tables, then)
 
 
-def absent(ask: Ask, side: Side, *, struck: str = "struck", then: Then | None = None) -> Statement:
+def sizes(ask: Ask, side: Side, *, then: Then | None = None) -> Statement:
+    """The statement whose rows are the metrics that ``side`` means, each with how many figures it has."""
+    return _statement(_SIZES, ask, side, NOW, then)
+
+
+def absent(ask: Ask, side: Side, *, tables: Tables = NOW, then: Then | None = None) -> Statement:
     """The statement whose rows are figures that were asked for and are absent, with the reason of one of them."""
-    return _statement(_ABSENT, ask, side, struck, by_spec=True, then=then)
+    return _statement(_ABSENT, ask, side, tables, then)
 
 
-def inputs(ask: Ask, side: Side, *, struck: str = "struck", then: Then | None = None) -> Statement:
+def inputs(ask: Ask, side: Side, *, tables: Tables = NOW, then: Then | None = None) -> Statement:
     """The statement whose rows are the digests of the receipts that ``side`` is pooled from."""
-    return _statement(_INPUTS, ask, side, struck, by_spec=True, then=then)
+    return _statement(_INPUTS, ask, side, tables, then)
 
 
 def raw(ask: Ask, side: Side, *, then: Then | None = None) -> Statement:
     """The statement whose rows are single figures, struck ones too: digest, boot, value, and the words of the cell."""
-    return _statement(_RAW, ask, side, "struck", by_spec=True, then=then)
+    return _statement(_RAW, ask, side, NOW, then)
 
 
 def dimensions(ask: Ask) -> list[str]:
@@ -132,25 +174,40 @@ def dimensions(ask: Ask) -> list[str]:
     return [name for name in dict.fromkeys(named) if name not in ("evidence", "spec")]
 
 
-def _statement(template: str, ask: Ask, side: Side, struck: str, *, by_spec: bool, then: Then | None) -> Statement:
+def spelled(mark: str) -> str:
+    """The mark that a word behind ``not:`` means."""
+    return _SPELLED.get(mark, mark)
+
+
+def _statement(template: str, ask: Ask, side: Side, tables: Tables, then: Then | None) -> Statement:
     where = _Where()
     _metrics(side.metrics, where)
     _of(side.of, where)
     for key, words in ask.filters.items():
         if key == "not":
             for word in words:
-                _not(word, where)
+                _not(spelled(word.text), where)
         else:
             _matches(f"f.{key}" if key == "metric" else _column(key), words, where)
     if then is not None:
         where.add(then.condition, *then.values)
     dims = "".join(f"{COLUMNS[name]}, " for name in dimensions(ask))
-    having = " AND ".join(f"count(DISTINCT boot) {_OPS[op]} ?" for op, _ in ask.counts) or "true"
-    group = f"{dims} metric, evidence, {'spec, ' if by_spec else ''}hit, struck_by"
-    source = _SOURCE.format(struck=struck, where=" AND ".join(where.parts), dims=dims)
-    body = template.format(dims=dims, having=having, group=group, spec="spec" if by_spec else "min(spec)")
-    counts = [number for _, number in ask.counts] if template is _POOLED else []
-    return Statement(sql=f"WITH {source.strip()}{body}", values=(*where.values, *counts))
+    having = _having(ask)
+    source = _SOURCE.format(struck=tables.struck, same_config=tables.same_config, where=" AND ".join(where.parts), dims=dims)
+    body = template.format(
+        dims=dims, having=" AND ".join(having.parts) or "true", group=f"{dims}metric, evidence, spec, hit, struck_by"
+    )
+    return Statement(sql=f"WITH {source.strip()}{body}", values=(*where.values, *(having.values if template is _POOLED else ())))
+
+
+def _having(ask: Ask) -> _Where:
+    having = _Where()
+    for op, number in ask.counts:
+        having.add(f"count(DISTINCT boot) {_OPS[op]} ?", number)
+    for word in ask.filters.get("not", ()):
+        if spelled(word.text) in _ROWS_KEPT:
+            having.add(_ROWS_KEPT[spelled(word.text)])
+    return having
 
 
 def _column(key: str) -> str:
@@ -187,18 +244,11 @@ def _matches(column: str, words: Sequence[Word], where: _Where) -> None:
     where.add(f"({' OR '.join(f'{column} GLOB ?' for _ in words)})", *globs)
 
 
-def _not(word: Word, where: _Where) -> None:
-    conditions = {
-        "unverified": "coalesce(b.agreement, 'agrees') = 'agrees'",
-        "hit": "coalesce(f.prefix_cache, t.prefix_cache, '') <> 'hit'",
-        "superseded": "coalesce(s.action, sb.action) IS NULL",
-        "stand-in": "r.evidence <> 'stand-in'",
-        "rehearsed": "r.evidence <> 'rehearsed'",
-    }
-    if word.text in conditions:
-        where.add(conditions[word.text])
-    else:
-        where.add("NOT list_contains(f.marks, ?)", word.text)
+def _not(mark: str, where: _Where) -> None:
+    if mark in _KEPT:
+        where.add(_KEPT[mark])
+    elif mark not in _ROWS_KEPT:
+        where.add("NOT list_contains(f.marks, ?)", mark)
 
 
 def _glob(text: str) -> str:

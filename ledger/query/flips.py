@@ -17,6 +17,7 @@ from ledger.core import units
 from ledger.core.errors import LedgerError
 from ledger.query.ask import answer
 from ledger.query.blast import Dependent
+from ledger.query.compile import Tables
 from ledger.query.language import parse
 from ledger.receipt.model import Claim, Decision
 from ledger.store.ledger import Ledger
@@ -29,8 +30,11 @@ def flips(
     ledger: Ledger, connection: duckdb.DuckDBPyConnection, struck: Sequence[str], dependents: Sequence[Dependent]
 ) -> tuple[Dependent, ...]:
     """The dependents with what each would say then."""
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE {STRUCK_IF} AS SELECT digest, action FROM struck")
-    connection.execute(f"INSERT INTO {STRUCK_IF} SELECT unnest(?::VARCHAR[]), 'this correction'", [list(struck)])
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE {STRUCK_IF} AS SELECT digest, action FROM last_strike "
+        "UNION SELECT i.digest, 'this correction' FROM (SELECT unnest(?::VARCHAR[]) AS digest) i ANTI JOIN struck USING (digest)",
+        [list(struck)],
+    )
     return tuple(evolve(item, then=_then(ledger, connection, item, set(struck))) for item in dependents)
 
 
@@ -71,7 +75,7 @@ def _values(connection: duckdb.DuckDBPyConnection, digests: Sequence[str]) -> Va
 
 
 def _claim(connection: duckdb.DuckDBPyConnection, body: Claim) -> str:
-    rows = answer(connection, parse(body.expression), struck=STRUCK_IF).rows
+    rows = answer(connection, parse(body.expression), tables=Tables(struck=STRUCK_IF)).rows
     if len(rows) != 1:
         return "no figure"
     return "holds" if agrees(body.says, rows[0].value) else f"false: {rows[0].value:.{body.decimals}f}"

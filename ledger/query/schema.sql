@@ -62,15 +62,16 @@ CREATE VIEW boots AS
 CREATE VIEW trials AS
   SELECT r.digest, r.time, r.session, r.spec, r.lane, r.arm, r.role, r.evidence, t.boot, t.measure, t.number, t.instrument,
          t.instrument_version, t.parameters, t.launched, t.ok, t.failed, t.prefix_cache, t.seconds, t.marks, b.fingerprint, b.agreement,
-         s.action AS struck_by
-  FROM trial t JOIN receipt r USING (id) LEFT JOIN boot b ON b.digest = t.boot LEFT JOIN last_strike s ON s.digest = r.digest;
+         coalesce(s.action, sb.action) AS struck_by
+  FROM trial t JOIN receipt r USING (id) LEFT JOIN boot b ON b.digest = t.boot LEFT JOIN last_strike s ON s.digest = r.digest
+  LEFT JOIN last_strike sb ON sb.digest = t.boot;
 CREATE VIEW metrics AS
   SELECT r.digest, r.kind, r.time, r.session, r.spec, r.lane, r.arm, r.role, r.evidence,
          CASE WHEN r.kind = 'boot' THEN r.digest ELSE t.boot END AS boot, t.measure, t.number AS trial, t.instrument,
          t.instrument_version, f.metric, f.value, f.unit, f.better, f.n, f.statistic, f.low, f.high, f.absent,
-         coalesce(f.prefix_cache, t.prefix_cache) AS prefix_cache, f.marks, s.action AS struck_by
+         coalesce(f.prefix_cache, t.prefix_cache) AS prefix_cache, f.marks, coalesce(s.action, sb.action) AS struck_by
   FROM figure f JOIN receipt r ON r.id = f.receipt LEFT JOIN trial t ON t.id = f.receipt
-  LEFT JOIN last_strike s ON s.digest = r.digest;
+  LEFT JOIN last_strike s ON s.digest = r.digest LEFT JOIN last_strike sb ON sb.digest = t.boot;
 CREATE VIEW gates AS
   SELECT r.digest, r.time, r.session, r.spec, r.lane, r.arm, g.gate, g.version, g.checked, g.holds, g.text, g.value, g.bound,
          g.attempt, g.boot

@@ -16,10 +16,16 @@ from ledger.core.errors import NotFoundError, Problem
 from ledger.core.words import Better
 from ledger.receipt.model import Factors
 
+_ALIKE = "LEFT JOIN same_config e ON e.fingerprint = b.fingerprint"
+_CONFIG = "coalesce(e.taken_as, b.fingerprint)"
+
 
 @frozen(kw_only=True)
 class SideOf:
-    """One side: the receipt that was named (an arm's latest boot), the boots it stands for, its factors and figures."""
+    """One side: the receipt that was named (an arm's latest boot), the boots it stands for, its factors and figures.
+
+    ``config`` is its fingerprint, or the one that stands for all that corrections call the same.
+    """
 
     digest: str
     kind: str
@@ -27,6 +33,7 @@ class SideOf:
     label: str
     evidence: str
     fingerprint: str
+    config: str
     agreement: str
     struck: str | None
     factors: Factors
@@ -49,7 +56,9 @@ def side(connection: duckdb.DuckDBPyConnection, digest: str) -> SideOf:
         what = f"a {row[0]} has no configuration to compare" if row else "no such receipt"
         raise NotFoundError(Problem(what=what, value=digest, hint="name a boot or a trial: ledger log"))
     kind, spec, arm, evidence, boot, measure, struck = row
-    about = connection.execute("SELECT fingerprint, agreement, id FROM boot WHERE digest = ?", [boot]).fetchone()
+    about = connection.execute(
+        f"SELECT b.fingerprint, b.agreement, b.id, {_CONFIG} FROM boot b {_ALIKE} WHERE b.digest = ?", [boot]
+    ).fetchone()
     if about is None:
         raise NotFoundError(Problem(what="the boot of this trial is not in the ledger", value=str(boot), hint="ledger verify"))
     trial = digest if kind == "trial" else None
@@ -60,6 +69,7 @@ def side(connection: duckdb.DuckDBPyConnection, digest: str) -> SideOf:
         label=f"{spec}:{arm}" + (f"/{measure}" if measure else ""),
         evidence=evidence,
         fingerprint=about[0],
+        config=about[3],
         agreement=about[1],
         struck=struck,
         factors=_factors(connection, about[2]),
@@ -75,16 +85,17 @@ def arm_side(connection: duckdb.DuckDBPyConnection, name: str) -> SideOf | None:
     """
     spec, _, arm = name.rpartition(":")
     latest = connection.execute(
-        "SELECT r.digest, r.spec, b.fingerprint FROM boot b JOIN receipt r USING (id) LEFT JOIN struck s ON s.digest = r.digest "
-        "WHERE r.arm = ? AND (? = '' OR r.spec = ?) AND b.outcome = 'ready' AND s.digest IS NULL "
+        f"SELECT r.digest, r.spec, {_CONFIG} FROM boot b JOIN receipt r USING (id) {_ALIKE} "
+        "LEFT JOIN struck s ON s.digest = r.digest WHERE r.arm = ? AND (? = '' OR r.spec = ?) "
+        "AND b.outcome = 'ready' AND s.digest IS NULL "
         "ORDER BY r.place DESC, r.n DESC LIMIT 1",
         [arm, spec, spec],
     ).fetchone()
     if latest is None:
         return None
     rows = connection.execute(
-        "SELECT r.digest, b.agreement FROM boot b JOIN receipt r USING (id) LEFT JOIN struck s ON s.digest = r.digest "
-        "WHERE r.arm = ? AND r.spec = ? AND b.fingerprint = ? AND b.outcome = 'ready' AND s.digest IS NULL",
+        f"SELECT r.digest, b.agreement FROM boot b JOIN receipt r USING (id) {_ALIKE} LEFT JOIN struck s ON s.digest = r.digest "
+        f"WHERE r.arm = ? AND r.spec = ? AND {_CONFIG} = ? AND b.outcome = 'ready' AND s.digest IS NULL",
         [arm, latest[1], latest[2]],
     ).fetchall()
     boots = [str(row[0]) for row in rows]
@@ -109,15 +120,15 @@ def receipts_of(connection: duckdb.DuckDBPyConnection, boots: Sequence[str]) -> 
     return [str(row[0]) for row in rows]
 
 
-def noise(connection: duckdb.DuckDBPyConnection, fingerprints: Sequence[str], evidence: str) -> dict[str, list[list[float]]]:
-    """By metric, the boot-level values of each fingerprint over every boot that counts."""
+def noise(connection: duckdb.DuckDBPyConnection, configs: Sequence[str], evidence: str) -> dict[str, list[list[float]]]:
+    """By metric, the boot-level values of each configuration over every boot that counts; one that is named twice counts once."""
     found: dict[str, list[list[float]]] = {}
-    for fingerprint in fingerprints:
+    for config in dict.fromkeys(configs):
         rows = connection.execute(
             "SELECT metric, list(value) FROM (SELECT metric, boot, median(value) AS value FROM metrics JOIN boot b ON b.digest = "
-            "metrics.boot WHERE b.fingerprint = ? AND metrics.evidence = ? AND struck_by IS NULL AND value IS NOT NULL "
+            f"metrics.boot {_ALIKE} WHERE {_CONFIG} = ? AND metrics.evidence = ? AND struck_by IS NULL AND value IS NOT NULL "
             "AND coalesce(prefix_cache, '') <> 'hit' GROUP BY metric, boot) GROUP BY metric",
-            [fingerprint, evidence],
+            [config, evidence],
         ).fetchall()
         for metric, values in rows:
             found.setdefault(str(metric), []).append([float(value) for value in values])

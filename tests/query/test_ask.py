@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ledger.core.words import CorrectionKind, Evidence
+from ledger.query import ask as asking
 from ledger.query.ask import Answer, answer
 from ledger.query.index import open_index
 from ledger.query.language import QueryError, parse
@@ -118,6 +119,16 @@ def test_rows_are_in_reading_order(many: Ledger) -> None:
         ("C1 of Z", "known: B, B0, B1, C, C0"),
         ("C1 lane:c", "did you mean 'C'"),
         ("C1 evidence:measurd", "did you mean 'measured'"),
+        ("C1, C1O by arm", "did you mean 'C1"),
+        ("C1, ttft@C9 by arm", "did you mean 'ttft@C1'"),
+        ("C1 of B0,B9", "did you mean 'B"),
+        ("C1 arm:B0,B9", "did you mean 'B"),
+        ("C1 not:unverifed", "did you mean 'unverified'"),
+        ("C1 measure:decod", "did you mean 'decode'"),
+        ("C1 role:candidat", "did you mean 'candidate'"),
+        ("C1 date:2026-10-81", "did you mean '2026-10-18'"),
+        ("C1 boot:123456789abc", "no boot begins with these digits"),
+        ("C1 / C9 of B9", "did you mean"),
         ("C1 as-of:yesterday", "write a date"),
     ],
 )
@@ -125,6 +136,49 @@ def test_an_unknown_name_offers_the_nearest(many: Ledger, question: str, hint: s
     with pytest.raises(QueryError) as caught:
         ask(many, question)
     assert hint in str(caught.value)
+
+
+@pytest.mark.parametrize("question", ["X* by arm", "C1 of Z*", "C1 arm:Z*", "C50..C60 by arm"])
+def test_a_wildcard_or_a_range_of_a_known_family_may_match_nothing(many: Ledger, question: str) -> None:
+    assert ask(many, question).rows == ()
+
+
+@pytest.mark.parametrize(
+    ("word", "arms"),
+    [
+        ("unverified", "bcdefg"),
+        ("n=1", "b"),
+        ("single-shot", "abdefg"),
+        ('"single shot"', "abdefg"),
+        ("hit", "abcefg"),
+        ("unproven", "abcdfg"),
+        ("mixed", "acdefg"),
+        ("stand-in", "abcdeg"),
+        ("warm", "abcdef"),
+        ("superseded", "abcdefg"),
+    ],
+)
+def test_not_takes_away_what_carries_the_mark(ledger: Ledger, build: Builder, word: str, arms: str) -> None:
+    build.trial(build.boot("a", agreement="differs"), "a", {"C6": 1.0})
+    build.trial(build.boot("b", identity={"x": "1"}), "b", {"C6": 1.0})
+    build.trial(build.boot("b", identity={"x": "2"}), "b", {"C6": 1.0})
+    build.trial(build.boot("c"), "c", {"C6": 1.0}, n=1)
+    build.trial(build.boot("d"), "d", {"C6": 1.0}, conditions={"prefix_cache": "hit"})
+    build.trial(build.boot("e"), "e", {"C6": 1.0}, conditions={"prefix_cache": "unproven"})
+    build.trial(build.boot("f", evidence=Evidence.STAND_IN), "f", {"C6": 1.0}, evidence=Evidence.STAND_IN)
+    build.trial(build.boot("g"), "g", {"C6": 1.0}, marks=("warm",))
+    assert "".join(row.dims["arm"] for row in ask(ledger, f"C6 by arm not:{word}").rows) == arms
+
+
+@pytest.mark.parametrize("question", ["C* by arm", "C1..C10, ttft@C1 by lane", "*, C1 by arm", "C* of C / C* of B0"])
+def test_a_wide_question_is_answered_in_portions_as_it_is_at_once(
+    many: Ledger, question: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = ask(many, question)
+    assert len(whole.rows) >= 4
+    for size in (1, 4):
+        monkeypatch.setattr(asking, "PORTION", size)
+        assert ask(many, question) == whole
 
 
 def test_an_absent_figure_is_told_with_its_reason(ledger: Ledger, build: Builder) -> None:
