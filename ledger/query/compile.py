@@ -80,7 +80,7 @@ SELECT {dims} metric, any_value(unit) AS unit, any_value(better) AS better, evid
        count(DISTINCT fingerprint) AS fingerprints,
        len(list_distinct(list(DISTINCT definition_low) || list(DISTINCT definition_high))) AS definitions,
        count(*) FILTER (agreement <> 'agrees') AS unverified, bool_or(unproven) AS unproven,
-       list_distinct(flatten(list(marks) FILTER (len(marks) > 0))) AS marks
+       list_sort(list_distinct(flatten(list(marks) FILTER (len(marks) > 0)))) AS marks
 FROM per_boot GROUP BY {group}
 HAVING {having}
 """
