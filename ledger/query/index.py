@@ -158,17 +158,18 @@ def _apply(ledger: Ledger, connection: Connection, seen: Folders) -> None:
 def _ingest(ledger: Ledger, connection: Connection, changed: Sequence[str]) -> None:
     """Read every receipt of ``changed`` folders that the index lacks, and forget those that are gone."""
     have = names_in(connection, changed)
-    intake = Intake(ledger.receipts, ledger.state, connection)
+    new = []
     for folder in changed:
         known = have.get(folder, set())
         names = {item for item in _names(ledger.receipts / folder) if layout.hex_of(item)}
         if lost := known - names:
             forget(connection, folder, lost)
-        for item in sorted(names - known):
-            intake.add(folder, item)
-    for folder, item in orphans(connection):
+        new += [(folder, item) for item in sorted(names - known)]
+    new += orphans(connection)
+    intake = Intake(ledger.receipts, ledger.state, connection)
+    for folder, item in new:
         intake.add(folder, item)
-    intake.flush()
+    intake.close()
 
 
 def apply_corrections(connection: Connection, scratch: Path) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
+from threading import Thread
 from typing import IO, Any
 
 import duckdb
@@ -27,19 +28,26 @@ from ledger.store import layout
 
 Connection = duckdb.DuckDBPyConnection
 MAX_BYTES = 64 * 2**20
-BATCH_BYTES = 16 * 2**20
+BATCH_BYTES = 8 * 2**20
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Intake:
-    """Receipts staged as JSON lines, and spread over the tables whenever there are enough of them to be worth it."""
+    """Receipts staged as JSON lines, and spread over the tables whenever there are enough of them to be worth it.
+
+    While one batch is spread, the next one is read; :meth:`close` waits for the last. Between the two the connection is the
+    intake's own.
+    """
 
     def __init__(self, receipts: Path, scratch: Path, connection: Connection) -> None:
         self._root = str(receipts)
         self._scratch = scratch
         self._connection = connection
         self._lines: list[bytes] = []
+        self._bad: list[tuple[str, str]] = []
         self._bytes = 0
+        self._spreading: Thread | None = None
+        self._failed: BaseException | None = None
 
     def add(self, folder: str, name: str) -> None:
         """Stage the receipt of this file name; one that cannot be read is noted in ``bad``."""
@@ -48,24 +56,51 @@ class Intake:
             data, reason = read(f"{self._root}/{folder}/{name}")
         except OSError as error:
             reason = error.strerror or str(error)
+        self._stage(folder, name, data, reason)
+
+    def close(self) -> None:
+        """Spread what is left, and wait until all of it is in the tables.
+
+        Raises:
+            duckdb.Error: a batch could not be spread.
+        """
+        self._flush()
+        self._wait()
+
+    def _stage(self, folder: str, name: str, data: bytes, reason: str | None) -> None:
         if reason is not None:
-            self._connection.execute("INSERT INTO bad VALUES (?, ?)", [f"{folder}/{name}", reason])
+            self._bad.append((f"{folder}/{name}", reason))
             return
         digest = PREFIX + name.removesuffix(layout.SUFFIX)
         self._lines.append(b'{"digest":"%s","folder":"%s","r":%s}\n' % (digest.encode(), folder.encode(), data))
         self._bytes += len(data)
         if self._bytes > BATCH_BYTES:
-            self.flush()
+            self._flush()
 
-    def flush(self) -> None:
-        """Spread what is staged."""
-        if not self._lines:
-            return
-        with scratch_file(self._scratch) as file:
-            file.writelines(self._lines)
-            file.flush()
-            _spread(self._connection, file.name, max(map(len, self._lines)))
-        self._lines, self._bytes = [], 0
+    def _flush(self) -> None:
+        self._wait()
+        self._spreading = Thread(target=self._spread, args=(self._lines, self._bad))
+        self._spreading.start()
+        self._lines, self._bad, self._bytes = [], [], 0
+
+    def _wait(self) -> None:
+        if self._spreading is not None:
+            self._spreading.join()
+            self._spreading = None
+        if self._failed is not None:
+            raise self._failed
+
+    def _spread(self, lines: list[bytes], bad: list[tuple[str, str]]) -> None:
+        try:
+            if bad:
+                self._connection.executemany("INSERT INTO bad VALUES (?, ?)", bad)
+            if lines:
+                with scratch_file(self._scratch) as file:
+                    file.writelines(lines)
+                    file.flush()
+                    _spread(self._connection, file.name, max(map(len, lines)))
+        except BaseException as error:
+            self._failed = error  # raised where it is waited for
 
 
 def read(path: str) -> tuple[bytes, str | None]:
