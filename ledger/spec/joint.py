@@ -8,7 +8,6 @@ started is a mistake, for its figures would be those of its base under another n
 from collections.abc import Collection, Mapping
 
 from ledger.core.errors import Collected, did_you_mean, nearest
-from ledger.core.words import Role
 from ledger.spec.change import count_changes, in_words, not_there, sets_something
 from ledger.spec.load import Loaded
 from ledger.spec.model import Lane, Site, Spec, StandIn
@@ -82,9 +81,8 @@ def _arm(
 
 
 def _reaches_nothing(arm: Resolved, base: Resolved) -> bool:
-    """Whether a candidate sets something and starts as its base all the same."""
-    same = (arm.argv, arm.env) == (base.argv, base.env)
-    return same and arm.arm.role is Role.CANDIDATE and sets_something(arm.change)
+    """Whether an arm sets something and starts as its base all the same."""
+    return sets_something(arm.change) and (arm.argv, arm.env) == (base.argv, base.env)
 
 
 def _no_counterpart(

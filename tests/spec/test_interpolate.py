@@ -18,7 +18,8 @@ from ledger.spec.interpolate import (
     names_or_none,
 )
 
-TEXT = st.text(st.sampled_from("ab${}\"' \n\0é") | st.characters(exclude_categories=["Cs"]), max_size=12)
+PARTS = ["a", "$", "$$", "${", "}", "${port}", "${x}", "{", '"', "'", " ", "\n", "\0", "é"]
+TEXT = st.lists(st.sampled_from(PARTS), max_size=6).map("".join) | st.text(max_size=12)
 STABLE = ("lane.model", "site.name", "rank")
 NAMES = st.sampled_from([*STABLE, *VOLATILE, "file.weights"])
 SCOPES = st.fixed_dictionaries(dict.fromkeys([*STABLE, *VOLATILE, "file.weights"], TEXT))
@@ -40,6 +41,12 @@ def test_in_two_steps_it_is_the_same_as_in_one(pieces: list[tuple[str, str]], sc
     stable = interpolate_stable(template(pieces), {name: scope[name] for name in STABLE})
     assert [name for name in names(stable) if not is_volatile(name)] == []
     assert interpolate(stable, scope) == interpolate(template(pieces), scope)
+
+
+def test_a_value_that_looks_like_a_variable_is_text() -> None:
+    template = interpolate_stable("${lane.model} ${port} $$ ${file.w}", {"lane.model": "m$${port}"})
+    assert names(template) == ["port", "file.w"]
+    assert interpolate(template, {"port": "80", "file.w": "${port}"}) == "m$${port} 80 $ ${port}"
 
 
 @given(PIECES)
