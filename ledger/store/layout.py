@@ -2,7 +2,8 @@
 
 What it does: makes and parses names. What it does not do: touch a disk. Rules kept: a receipt is
 ``receipts/<YYYY>/<MM>/<session>/<hex>.json`` and a blob is ``blobs/<hex>`` below the same session, so that what was made
-together stays together; a folder is no part of a receipt's identity.
+together stays together; a pack of receipts is ``<hex>.jsonl.gz`` beside the sessions of its month; a folder is no part of a
+receipt's identity.
 """
 
 import re
@@ -11,6 +12,7 @@ from datetime import UTC, datetime
 RECEIPTS = "receipts"
 BLOBS = "blobs"
 SUFFIX = ".json"
+PACK_SUFFIX = ".jsonl.gz"
 STATE = ".ledger"
 MARKER = "ledger.toml"
 
@@ -50,11 +52,31 @@ def hex_of(name: str) -> str | None:
     return stem if name.endswith(SUFFIX) and HEX.fullmatch(stem) else None
 
 
+def pack_name(hex_digest: str) -> str:
+    """The file name of a pack."""
+    return hex_digest + PACK_SUFFIX
+
+
+def pack_of(name: str) -> str | None:
+    """The digest in a pack's file name, or None when it is not one."""
+    stem = name.removesuffix(PACK_SUFFIX)
+    return stem if name.endswith(PACK_SUFFIX) and HEX.fullmatch(stem) else None
+
+
+def digest_in(name: str) -> str | None:
+    """The digest in the file name of a receipt, a pack or a blob, or None when it is none of them."""
+    return hex_of(name) or pack_of(name) or (name if HEX.fullmatch(name) else None)
+
+
 def is_object(relative: str) -> bool:
-    """Whether a path below ``receipts/`` is where a receipt or a blob stands: ``2026/12/<session>/[blobs/]<name>``."""
+    """Whether a path below ``receipts/`` is where a receipt, a blob or a pack stands: ``2026/12/<session>/[blobs/]<name>``."""
     year, _, rest = relative.partition("/")
     month, _, rest = rest.partition("/")
     session, _, name = rest.partition("/")
-    if not (YEAR.fullmatch(year) and MONTH.fullmatch(month) and SESSION.fullmatch(session)):
+    if not (YEAR.fullmatch(year) and MONTH.fullmatch(month)):
+        return False
+    if not name:
+        return pack_of(session) is not None
+    if not SESSION.fullmatch(session):
         return False
     return hex_of(name) is not None or (name.startswith(f"{BLOBS}/") and HEX.fullmatch(name[len(BLOBS) + 1 :]) is not None)

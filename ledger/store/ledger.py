@@ -1,14 +1,15 @@
-"""A ledger on disk: found, started, walked and read.
+"""A ledger on disk: found, walked and read.
 
-What it does: finds the folder that ``ledger.toml`` marks, starts one in a git repository, walks its receipts and reads them by
-digest. What it does not do: write receipts (``session``), commit (``git``) or judge what it finds (``verify``). Rules kept: a
-walk is in name order, follows no link and reads no content; what is not a session folder or a receipt's name is passed over
-here and told by ``verify``.
+What it does: finds the folder that ``ledger.toml`` marks, walks its receipts and reads them by digest, loose ones and packed ones
+alike. What it does not do: write receipts (``session``), commit (``git``) or judge what it finds (``verify``). Rules kept: a
+walk is in name order, follows no link and reads no content but the headers of packs; what is no session folder, receipt or
+whole pack is passed over here and told by ``verify``.
 """
 
 import os
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -19,7 +20,8 @@ from ledger.core.digest import Descriptor
 from ledger.core.errors import NoLedgerError, NotFoundError, Place, Problem, StoreError, shorten
 from ledger.receipt import codec
 from ledger.receipt.model import Receipt
-from ledger.store import layout, objects
+from ledger.store import layout, objects, packs
+from ledger.store.packs import Block
 
 MAX_RECEIPT = 64 * 2**20
 MAX_BLOB = 4 * 2**30
@@ -35,11 +37,12 @@ ledger = 1
 
 @frozen(kw_only=True)
 class Stored:
-    """A receipt's place: its digest, its session, and the file."""
+    """A receipt's place: its digest, its session, the file, and the block of it when that file is a pack."""
 
     digest: str
     session: str
     path: Path
+    block: Block | None = None
 
 
 @frozen(kw_only=True)
@@ -85,33 +88,57 @@ class Ledger:
             raise NoLedgerError("no ledger here, and no git repository", hint="git init, then: ledger init")
         raise NoLedgerError("no ledger here: no ledger.toml in this folder or above", hint="ledger init starts one")
 
-    def sessions(self) -> Iterator[Path]:
-        """The folders of all sessions, in name order."""
+    def months(self) -> Iterator[Path]:
+        """The folders of all months, in name order."""
         if self.receipts.is_symlink():
             return
         for year in folders(self.receipts, layout.YEAR.fullmatch):
-            for month in folders(year, layout.MONTH.fullmatch):
-                yield from folders(month, layout.SESSION.fullmatch)
+            yield from folders(year, layout.MONTH.fullmatch)
+
+    def sessions(self) -> Iterator[Path]:
+        """The folders of all sessions, in name order; one whose receipts are all packed may not be there as a folder."""
+        for month in self.months():
+            names = {folder.name for folder in folders(month, layout.SESSION.fullmatch)}
+            yield from (month / name for name in sorted(names | packed_in(month).keys()))
 
     def walk(self) -> Iterator[Stored]:
-        """Every receipt by name, session after session; nothing is read."""
-        for folder in self.sessions():
-            for name in sorted(os.listdir(folder)):  # noqa: PTH208 - a million names: no Path for each
-                found = layout.hex_of(name)
-                if found is not None:
-                    yield Stored(digest=digest.PREFIX + found, session=folder.name, path=folder / name)
+        """Every receipt, session after session, each by name; one that is both loose and packed is given once, as loose."""
+        for month in self.months():
+            packed = packed_in(month)
+            names = {folder.name for folder in folders(month, layout.SESSION.fullmatch)}
+            for name in sorted(names | packed.keys()):
+                yield from _stored(month / name, packed.get(name, ()))
 
-    def path_of(self, wanted: str) -> Path:
-        """The file of a full digest.
+    def in_session(self, folder: Path) -> list[Stored]:
+        """The receipts of a session, by name."""
+        return list(_stored(folder, packed_in(folder.parent).get(folder.name, ())))
+
+    def place_of(self, wanted: str) -> Stored:
+        """Where the receipt of a full digest stands.
 
         Raises:
             NotFoundError: the ledger has no such receipt.
         """
-        name = layout.receipt_name(digest.hex_of(wanted))
-        for folder in self.sessions():
-            if os.path.lexists(folder / name):
-                return folder / name
+        plain = digest.hex_of(wanted)
+        name = layout.receipt_name(plain)
+        blocks: list[Block] = []
+        for month in self.months():
+            for folder in folders(month, layout.SESSION.fullmatch):
+                if os.path.lexists(folder / name):
+                    return Stored(digest=wanted, session=folder.name, path=folder / name)
+            blocks += (block for listed in packed_in(month).values() for block in listed)
+        for block in blocks if layout.HEX.fullmatch(plain) else ():
+            if block.holds(plain):
+                return Stored(digest=wanted, session=block.session, path=block.path, block=block)
         raise NotFoundError(Problem(what="no such receipt", value=wanted))
+
+    def path_of(self, wanted: str) -> Path:
+        """The file of a full digest: its own, or the pack that holds it.
+
+        Raises:
+            NotFoundError: the ledger has no such receipt.
+        """
+        return self.place_of(wanted).path
 
     def read(self, wanted: str) -> Receipt:
         """The receipt of a full digest; its bytes are checked against its name.
@@ -123,11 +150,7 @@ class Ledger:
 
     def read_bytes(self, wanted: str) -> bytes:
         """The bytes of a receipt, checked against its name."""
-        path = self.path_of(wanted)
-        data = objects.read(path, MAX_RECEIPT)
-        if digest.of_bytes(data) != wanted:
-            raise StoreError(Problem(what="the bytes are not those of the name", value=str(path), hint="ledger verify"))
-        return data
+        return load(self.place_of(wanted))
 
     def read_blob(self, session: str, wanted: Descriptor) -> bytes:
         """The bytes of a blob of ``session``, checked against its descriptor.
@@ -162,6 +185,53 @@ class Ledger:
             listed = ", ".join(f"{digest.short(name, 16)} ({session})" for name, session in list(found.items())[:LISTED])
             raise NotFoundError(Problem(what=f"{len(found)} receipts begin so", value=prefix, hint=f"give more digits: {listed}"))
         return next(iter(found))
+
+
+def load(stored: Stored) -> bytes:
+    """The bytes of a receipt, checked against its name.
+
+    Raises:
+        StoreError: it cannot be read, or its bytes are not those of its name.
+    """
+    if stored.block is None:
+        data = objects.read(stored.path, MAX_RECEIPT)
+    else:
+        data = packs.contents(stored.block)[stored.block.names().index(digest.hex_of(stored.digest))]
+    if digest.of_bytes(data) != stored.digest:
+        raise StoreError(Problem(what="the bytes are not those of the name", value=str(stored.path), hint="ledger verify"))
+    return data
+
+
+def packs_in(month: Path) -> list[Path]:
+    """The packs of a month, in name order."""
+    try:
+        with os.scandir(month) as entries:
+            names = [entry.name for entry in entries if layout.pack_of(entry.name) and entry.is_file(follow_symlinks=False)]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [month / name for name in sorted(names)]
+
+
+def packed_in(month: Path) -> dict[str, list[Block]]:
+    """The blocks of a month's packs by session; a pack that is none is passed over."""
+    found: dict[str, list[Block]] = {}
+    for path in packs_in(month):
+        with suppress(StoreError):
+            for block in packs.blocks(path):
+                found.setdefault(block.session, []).append(block)
+    return found
+
+
+def _stored(folder: Path, blocks: Sequence[Block]) -> Iterator[Stored]:
+    try:
+        loose = {name for item in os.listdir(folder) if (name := layout.hex_of(item)) is not None}  # noqa: PTH208 - many names
+    except (FileNotFoundError, NotADirectoryError):
+        loose = set()
+    packed = {name: block for block in blocks for name in block.names()}
+    for name in sorted(loose | packed.keys()):
+        block = None if name in loose else packed[name]
+        path = block.path if block else folder / layout.receipt_name(name)
+        yield Stored(digest=digest.PREFIX + name, session=folder.name, path=path, block=block)
 
 
 def folders(parent: Path, named: Callable[[str], object]) -> list[Path]:

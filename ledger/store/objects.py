@@ -9,6 +9,8 @@ is followed below the ledger's folder, neither for a file nor for a folder above
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ledger.core.errors import Place, Problem, StoreError
@@ -49,13 +51,24 @@ def read(path: Path, limit: int) -> bytes:
         StoreError: missing, not a regular file, or larger.
     """
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        try:
+        with opened(path) as fd:
             return _read_regular(fd, path, limit)
-        finally:
-            os.close(fd)
     except OSError as error:
         raise refused(error, path) from error
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[int]:
+    """A descriptor to read ``path`` by, which is no link; not stuck on a pipe.
+
+    Raises:
+        OSError: it cannot be opened, or is a link.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
 
 
 def make_folder(folder: Path, root: Path) -> None:

@@ -22,7 +22,7 @@ from ledger.core.words import Kind
 from ledger.receipt import codec
 from ledger.receipt.model import BODIES, Body, Chain, Receipt, Tool
 from ledger.store import layout, objects
-from ledger.store.ledger import MAX_RECEIPT, Ledger
+from ledger.store.ledger import Ledger, Stored, load
 
 _KINDS: dict[type, str] = {body: Kind(kind).value for kind, body in BODIES.items()}
 
@@ -65,7 +65,7 @@ class SessionWriter:
         writer = cls.__new__(cls)
         writer._open(ledger, folder, clock, tool)
         writer._hold()
-        writer._next, writer._last = _end_of_chain(folder)
+        writer._next, writer._last = _end_of_chain(ledger, folder)
         return writer
 
     @property
@@ -128,8 +128,9 @@ class SessionWriter:
         self._hold()
 
     def _hold(self) -> None:
-        """Lock the folder for as long as this writer lives."""
+        """Lock the folder for as long as this writer lives; that of a packed session is made again."""
         try:
+            objects.make_folder(self.folder, self._ledger.root)
             fd = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except OSError as error:
             raise objects.refused(error, self.folder) from error
@@ -144,20 +145,19 @@ class SessionWriter:
         self._is_mine = True
 
 
-def _end_of_chain(folder: Path) -> tuple[int, str | None]:
-    """The place after the last receipt in ``folder``, and the last receipt's digest."""
-    chain = sorted(_place(path) for path in folder.iterdir() if layout.hex_of(path.name) is not None)
+def _end_of_chain(ledger: Ledger, folder: Path) -> tuple[int, str | None]:
+    """The place after the last receipt of the session, and the last receipt's digest."""
+    chain = sorted((_place(stored), stored.digest) for stored in ledger.in_session(folder))
     if [place for place, _ in chain] != list(range(len(chain))):
         raise _broken(folder, "its receipts are not one chain without a gap")
     return len(chain), chain[-1][1] if chain else None
 
 
-def _place(path: Path) -> tuple[int, str]:
-    data = objects.read(path, MAX_RECEIPT)
+def _place(stored: Stored) -> int:
     try:
-        return codec.decode(data).chain.n, digest.of_bytes(data)
+        return codec.decode(load(stored)).chain.n
     except LedgerError as error:
-        raise _broken(path, "not a receipt") from error
+        raise _broken(stored.path, "not a receipt") from error
 
 
 def _broken(path: Path, what: str) -> StoreError:
