@@ -127,7 +127,7 @@ def _plain(connection: Connection, ask: Ask, side: Side, tables: Tables, then: T
     return Answer(
         ask=ask,
         dims=tuple(shown),
-        rows=tuple(sorted(rows, key=lambda row: (metrics.sort_key(row.metric), *map(_natural, row.dims.values()), row.evidence))),
+        rows=tuple(sorted(rows, key=_reading_order)),
         missing=tuple(missing),
         sql=whole.sql,
         values=whole.values,
@@ -148,6 +148,12 @@ def _portions(connection: Connection, ask: Ask, side: Side, then: Then | None) -
         portions[-1].append(Word(text=str(name), at=0))
         room -= size
     return [evolve(side, metrics=tuple(part)) for part in portions]
+
+
+def _reading_order(row: Row) -> tuple[object, ...]:
+    """By metric and dimensions; then what counts before what is struck, and the cold before the cached."""
+    words = (metrics.sort_key(text) for text in row.dims.values())
+    return (metrics.sort_key(row.metric), *words, row.evidence, row.struck or "", "hit" in row.marks)
 
 
 def _is_pattern(text: str) -> bool:
@@ -285,7 +291,3 @@ def _tables_at(connection: Connection, at: Moment) -> Tables:
 def _number(value: object) -> float:
     assert isinstance(value, int | float)
     return float(value)
-
-
-def _natural(text: str) -> tuple[object, ...]:
-    return metrics.sort_key(text)
