@@ -33,9 +33,12 @@ HELP_ALL = "Show struck figures too, as rows of their own."
 @click.option("--format", "style", type=click.Choice(FORMATS), default="table", show_default=True, help="How to show the answer.")
 @click.option("--sql", "show_sql", is_flag=True, help="Show the SQL and its parameters instead of running it for you.")
 @click.option("--all", "show_all", is_flag=True, help=HELP_ALL)
+@click.option("--as-of", "when", metavar="WHEN", help="What was true then: a date, a time or a git revision, as as-of:WHEN.")
 @json_option
 @pass_state
-def query(state: State, question: tuple[str, ...], style: str, show_sql: bool, show_all: bool, as_json: bool) -> int:
+def query(
+    state: State, question: tuple[str, ...], style: str, show_sql: bool, show_all: bool, when: str | None, as_json: bool
+) -> int:
     """Ask for figures: METRICS [of LANES-OR-ARMS] [by DIMENSIONS] [across DIMENSION] [FILTERS].
 
     \b
@@ -44,7 +47,7 @@ def query(state: State, question: tuple[str, ...], style: str, show_sql: bool, s
     ledger query "prefill@* by arm, boot spec:smollm2"
     ledger query "C6 of C / C6 of B as-of:2026-10-19"
     """
-    asked = parse(" ".join(question))
+    asked = parse(" ".join((*question, *([f'as-of:"{when}"'] if when is not None else []))))
     ledger = Ledger.find(state.directory)
     with open_index(ledger) as connection:
         found = answer(connection, asked, show_struck=show_all, revision=partial(receipts_at, ledger))

@@ -185,6 +185,8 @@ class _Reader:
         parts = [value[1:-1]] if value.startswith('"') else value.split(",")
         values = tuple(Word(text=part, at=at) for part in parts)
         if key == "as-of":
+            if self._as_of is not None:
+                raise wrong(self._text, word, "a second 'as-of'", hint="a question is about one moment")
             self._as_of = values[0]
         else:
             self._filters[key] = (*self._filters.get(key, ()), *values)

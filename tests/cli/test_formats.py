@@ -99,5 +99,13 @@ def test_the_rows_of_json(story: Ledger, capsys: pytest.CaptureFixture[str]) -> 
     assert json.loads(shown(story, capsys, "C6 by arm", "--all", "--format", "json")) == [{**same, **row} for row in JSON]
 
 
+def test_as_of_is_an_option_too_and_not_beside_the_filter(story: Ledger, capsys: pytest.CaptureFixture[str]) -> None:
+    for when in ("2026-10-18", "2026-10-18T12:00:08Z"):
+        assert shown(story, capsys, "C6 by arm", "--as-of", when) == shown(story, capsys, f"C6 by arm as-of:{when}")
+    for question, option in (("C6 as-of:2026-10-18", "2026-10-19"), ("C6", 'a"b'), ("C6", "")):
+        assert run(["-C", str(story.root), "query", question, "--as-of", option]) == 2
+        assert "ledger: " in capsys.readouterr().err
+
+
 def test_a_dimension_across(story: Ledger, capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(story, capsys, "C6 by role across arm") == ACROSS

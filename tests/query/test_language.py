@@ -65,6 +65,7 @@ WRONG = [
     ("C6..C1", 0, "C6..C1", "C1..C6"),
     ("C1..prefill@6", 0, "C1..prefill@6", "C1..C6"),
     ("C6 by arm across arm across lane", 28, "lane", "list the others behind 'by'"),
+    ("C6 as-of:2026-10-19 as-of:HEAD", 20, "as-of:HEAD", "one moment"),
     ("C6 / ", 5, "", "for example"),
     ("C6 of", 5, "", "for example"),
 ]
