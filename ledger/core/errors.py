@@ -11,6 +11,9 @@ from enum import IntEnum
 
 from attrs import field, frozen
 
+MAX_WORD = 100
+MAX_CHOICES = 300
+
 
 class ExitCode(IntEnum):
     """Exit codes of every command; documented in ``docs/reference/exit-codes.md``."""
@@ -125,13 +128,21 @@ class Collected:
 def shorten(value: object, limit: int = 80) -> str:
     """The value as one line of at most ``limit`` characters."""
     text = value if isinstance(value, str) else repr(value)
-    text = repr(text)[1:-1] if any(not c.isprintable() for c in text) else text
+    text = text if text.isprintable() else repr(text)[1:-1]
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that is nearest to ``word``, or None when none is near."""
-    choices = list(known)
+    """The known word that is nearest to ``word``, or None when none is near.
+
+    Words longer than ``MAX_WORD`` are not looked at. Of more than ``MAX_CHOICES`` known words those count that begin as
+    ``word`` does, and no more than that many of them, since both may come from a stranger's file.
+    """
+    if len(word) > MAX_WORD:
+        return None
+    choices = [choice for choice in known if len(choice) <= MAX_WORD]
+    if len(choices) > MAX_CHOICES:
+        choices = [choice for choice in choices if choice[:1].casefold() == word[:1].casefold()][:MAX_CHOICES]
     folded = {choice.casefold(): choice for choice in choices}
     match = get_close_matches(word.casefold(), folded, n=1, cutoff=0.5)
     return folded[match[0]] if match else None

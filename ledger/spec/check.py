@@ -3,10 +3,10 @@
 What it does: every check of a spec and of a site by itself: ids, references, cycles, one change for each arm, the rule. What it
 does not do: say what a single value may be (``values``), join a spec with a site (``plan``), or know an instrument's parameters
 (``run``). Rules kept: every mistake is told; a value that the reader has refused stands here as an empty one, and what is said
-of it is not heard; lists are bounded, so that the time of a plan is.
+of it is not heard; of a document with a list that is too long nothing else is said, so that the time it takes is bounded.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ledger.core import metrics, units
 from ledger.core.errors import did_you_mean
@@ -51,7 +51,11 @@ def check_spec(spec: Spec, complain: Complain) -> None:
     values.filled(spec.site, ("site",), complain)
     values.without_nul(spec.site, ("site",), complain)
     values.between(spec.warmup, 0, 10_000, ("warmup",), complain)
-    _lengths(spec, complain)
+    for kind in ("lanes", "arms", "measures"):
+        if not getattr(spec, kind):
+            complain(f"no {kind}: a spec has at least one", path=(kind,))
+    if _too_long(spec, ("lanes", "arms", "measures", "gates"), complain):
+        return
     for lane in spec.lanes.values():
         _lane(lane, complain)
     for name, measure in spec.measures.items():
@@ -59,7 +63,7 @@ def check_spec(spec: Spec, complain: Complain) -> None:
         values.filled(measure.uses, ("measures", name, "uses"), complain)
         values.between(measure.trials, 1, MAX_BOOTS, ("measures", name, "trials"), complain)
     _arms(spec, complain)
-    values.unique([gate.id for gate in spec.gates], "gates", "id", complain)
+    values.unique([gate.id for gate in spec.gates], ("gates",), "id", complain)
     for index, gate in enumerate(spec.gates):
         _gate(gate, ("gates", index), complain)
     if spec.rule is not None:
@@ -73,9 +77,9 @@ def check_site(site: Site, complain: Complain) -> None:
     values.filled(site.backend, ("backend",), complain)
     if not site.nodes:
         complain("no nodes: a site has at least one", path=("nodes",))
-    for kind, items in (("nodes", site.nodes), ("stand_ins", site.stand_ins)):
-        values.at_most(items, MAX_ITEMS, kind, complain)
-    values.unique([node.name for node in site.nodes], "nodes", "name", complain)
+    if _too_long(site, ("nodes", "stand_ins", "scale"), complain):
+        return
+    values.unique([node.name for node in site.nodes], ("nodes",), "name", complain)
     for index, node in enumerate(site.nodes):
         _node(node, ("nodes", index), complain)
     for name, stand_in in site.stand_ins.items():
@@ -94,18 +98,16 @@ def known_variables(lane: Lane | StandIn) -> set[str]:
     return {*VARIABLES, *said, "lane.served_model", *(f"file.{name}" for name in lane.files)}
 
 
-def _lengths(spec: Spec, complain: Complain) -> None:
-    kinds: Mapping[str, Collection[object]] = {"lanes": spec.lanes, "arms": spec.arms, "measures": spec.measures}
-    for kind, items in kinds.items():
-        if not items:
-            complain(f"no {kind}: a spec has at least one", path=(kind,))
-        values.at_most(items, MAX_ITEMS, kind, complain)
-    values.at_most(spec.gates, MAX_ITEMS, "gates", complain)
+def _too_long(document: Spec | Site, kinds: Sequence[str], complain: Complain) -> bool:
+    """Tell of every list that is longer than what is read, and say whether there is one."""
+    for kind in kinds:
+        values.at_most(getattr(document, kind), MAX_ITEMS, kind, complain)
+    return any(len(getattr(document, kind)) > MAX_ITEMS for kind in kinds)
 
 
 def _arms(spec: Spec, complain: Complain) -> None:
     by_id = {arm.id: arm for arm in spec.arms}
-    values.unique([arm.id for arm in spec.arms], "arms", "id", complain)
+    values.unique([arm.id for arm in spec.arms], ("arms",), "id", complain)
     found = lines(spec.arms)
     for index, arm in enumerate(spec.arms):
         path: Path = ("arms", index)
@@ -175,6 +177,9 @@ def _lane(lane: Lane, complain: Complain) -> None:
     values.filled(lane.engine, (*path, "engine"), complain)
     values.filled(lane.model, (*path, "model"), complain)
     values.between(lane.nodes, 1, MAX_ITEMS, (*path, "nodes"), complain)
+    for index, tree in enumerate(lane.trees):
+        values.filled(tree.name, (*path, "trees", index, "name"), complain)
+    values.unique([tree.name for tree in lane.trees], (*path, "trees"), "name", complain)
     _server(lane, path, complain)
 
 
@@ -237,6 +242,11 @@ def _change(change: Change, path: Path, known: set[str], complain: Complain) -> 
     _env(change.env, path, known, complain)
     for name in sorted(set(change.env) & set(change.drop_env)):
         complain("a variable that is set and dropped", path=(*path, "env", name), value=name)
+    flags = {item.flag for item in settings(change.args)}
+    for index, flag in enumerate(change.drop_args):
+        if flag in flags:
+            hint = "to set it is enough: it takes the place of the base's"
+            complain("an argument that is set and dropped", path=(*path, "drop_args", index), value=flag, hint=hint)
 
 
 def _node(node: Node, path: Path, complain: Complain) -> None:

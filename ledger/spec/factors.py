@@ -5,10 +5,11 @@ compare (``analysis``). Rules kept: a key that no row of ``CLASSES`` names is id
 behaviour is left out of its fingerprint; values that only the node knows stay placeholders.
 """
 
+import shlex
 from collections.abc import Mapping, Sequence
 
 from ledger.core.words import FieldClass
-from ledger.spec.change import settings
+from ledger.spec.change import Setting, settings
 from ledger.spec.model import Lane, Node, Tree
 
 # key or prefix -> (class, why). The longest match decides; what none matches is identity.
@@ -70,11 +71,18 @@ def launch_factors(argv: Sequence[str], env: Mapping[str, str]) -> dict[str, str
         if setting.flag is None:
             found |= {f"argv.{index}": word for index, word in enumerate(setting.words)}
             continue
-        flag, value = _switch(setting.flag, setting.value)
+        flag, value = _switch(setting.flag, _spelled(setting))
         times[flag] = times.get(flag, 0) + 1
         suffix = f"#{times[flag]}" if times[flag] > 1 else ""
         found[f"args.{flag}{suffix}"] = value
     return found
+
+
+def _spelled(setting: Setting) -> str:
+    """The words behind a flag as one text that no other words give, so that other arguments are another identity."""
+    _, equals, value = setting.words[0].partition("=")
+    words = ([value] if equals else []) + list(setting.words[1:])
+    return " ".join(shlex.quote(word) if not word or " " in word or word.startswith("'") else word for word in words)
 
 
 def _switch(flag: str, value: str) -> tuple[str, str]:

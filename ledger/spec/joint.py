@@ -7,10 +7,13 @@ started is a mistake, for its figures would be those of its base under another n
 
 from collections.abc import Collection, Mapping
 
+import attrs
+
 from ledger.core.errors import Collected, did_you_mean, nearest
+from ledger.spec.bases import Line, lines
 from ledger.spec.change import count_changes, in_words, not_there, sets_something
 from ledger.spec.load import Loaded
-from ledger.spec.model import Lane, Site, Spec, StandIn
+from ledger.spec.model import MAX_ENTRIES, Change, Lane, Site, Spec, StandIn
 from ledger.spec.resolve import Resolved
 
 
@@ -32,6 +35,16 @@ def problems(spec: Loaded[Spec], site: Loaded[Site], arms: Mapping[str, Resolved
     return found
 
 
+def too_large(spec: Loaded[Spec], site: Loaded[Site]) -> Collected:
+    """A plan of more than ``MAX_ENTRIES`` entries; looked for before any arm is resolved, since that takes as much."""
+    found = Collected()
+    total = sum(_entries(line, spec.value, site.value) for line in lines(spec.value.arms).values())
+    if total > MAX_ENTRIES:
+        what = f"{total} arguments, variables and pins over the ranks of all boots, and at most {MAX_ENTRIES} are planned"
+        found.add(what, place=spec.place("arms"), hint="write several specs, or fewer boots")
+    return found
+
+
 def remarks(spec: Spec, site: Site, arms: Mapping[str, Resolved]) -> tuple[str, ...]:
     """What a person should read before the run; ``arms`` are those that are booted."""
     said = []
@@ -50,6 +63,22 @@ def remarks(spec: Spec, site: Site, arms: Mapping[str, Resolved]) -> tuple[str, 
         if near := nearest(name, spec.lanes):
             said.append(f"site {site.name!r} stands in for lane {name!r}, which this spec does not have; is {near!r} meant?")
     return tuple(said)
+
+
+def _entries(line: Line, spec: Spec, site: Site) -> int:
+    """At least as many entries as the plan has for the last arm of ``line``, over its boots and their ranks."""
+    declared = spec.lanes[line[0].lane or ""]
+    stand_in = site.stand_ins.get(declared.id)
+    size = _size(declared) + sum(_size(arm.change) for arm in line)
+    if stand_in is None:
+        return line[-1].boots * declared.nodes * size
+    return line[-1].boots * (size + _size(stand_in) + sum(_size(stand_in.arms.get(arm.id, Change())) for arm in line))
+
+
+def _size(record: Lane | StandIn | Change) -> int:
+    """How many entries a record has in all its lists and tables, and one for itself."""
+    lists = (getattr(record, item.name) for item in attrs.fields(type(record)))
+    return 1 + sum(len(each) for each in lists if isinstance(each, tuple | Mapping))
 
 
 def _lane(spec: Loaded[Spec], site: Loaded[Site], lane: Lane, found: Collected) -> None:

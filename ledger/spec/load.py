@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from attrs import field, frozen
 
-from ledger.core.errors import Collected, Place, Problem, SpecError
+from ledger.core.errors import Collected, Place, Problem, SpecError, shorten
 from ledger.spec import check
 from ledger.spec.document import parse, read_bounded
 from ledger.spec.locate import Path, Spot, nearest_spot, spell
@@ -20,6 +20,7 @@ from ledger.spec.structure import structure
 from ledger.spec.values import Complain
 
 MAX_TOLD = 200
+MAX_CHARACTERS = 400
 T = TypeVar("T")
 Check = Callable[[T, Complain], None]
 
@@ -112,7 +113,8 @@ class _Listener:
     def _add(self, what: str, path: Path, value: Any, hint: str | None) -> None:
         spot = nearest_spot(self.places, path)
         place = Place(file=self.file, line=spot.line if spot else 1, path=spell(path))
-        self.found.add(what, place=place, value=value, hint=hint)
+        said = None if hint is None else shorten(hint, MAX_CHARACTERS)
+        self.found.add(shorten(what, MAX_CHARACTERS), place=place, value=value, hint=said)
         if len(self.found.problems) == MAX_TOLD:
             self.raise_if_any()
 

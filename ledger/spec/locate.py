@@ -16,6 +16,7 @@ from attrs import frozen
 Path = tuple[str | int, ...]
 
 MAX_DEPTH = 64
+MAX_KEY = 80
 
 _SPACE = re.compile(r"[ \t]*")
 _GAP = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
@@ -81,13 +82,14 @@ def syntax_spot(message: str, text: str) -> Spot:
 
 
 def spell(path: Path) -> str:
-    """The path as a person writes it: ``arms[2].change.env.X``, with quotes around keys that need them."""
+    """The path as a person writes it: ``arms[2].change.env.X``, with quotes around keys that need them; long keys are cut."""
     parts = [f"[{item}]" if isinstance(item, int) else f".{_key(item)}" for item in path]
     return "".join(parts).removeprefix(".")
 
 
 def _key(key: str) -> str:
-    return key if _PLAIN.fullmatch(key) else '"' + key.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    shown = key if len(key) <= MAX_KEY else f"{key[: MAX_KEY - 1]}…"
+    return shown if _PLAIN.fullmatch(shown) else '"' + shown.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 class _Scanner:

@@ -23,6 +23,7 @@ PACKAGE = r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?"
 
 MAX_ITEMS = 1000
 MAX_BOOTS = 1000
+MAX_ENTRIES = 1_000_000
 SPEEDS = ("boot_s", "prefill_tok_s", "decode_tok_s")
 
 # Closed lists of words that only specs use; those that receipts hold too are in ``core.words``.
@@ -231,5 +232,5 @@ class Site:
     backend: str = field(default="process", metadata=limited(pattern=r"\S"))
     nodes: tuple[Node, ...] = field(metadata=limited(minItems=1, maxItems=MAX_ITEMS))
     stand_ins: Mapping[str, StandIn] = field(factory=dict, metadata=keyed(NAME, maxProperties=MAX_ITEMS))
-    scale: Mapping[str, Mapping[str, Any]] = field(factory=dict)
+    scale: Mapping[str, Mapping[str, Any]] = field(factory=dict, metadata=limited(maxProperties=MAX_ITEMS))
     speed: Mapping[str, float] = field(factory=dict, metadata=limited(propertyNames={"enum": SPEEDS}))

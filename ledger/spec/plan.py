@@ -18,7 +18,7 @@ from ledger.spec import factors
 from ledger.spec.bases import lines
 from ledger.spec.change import sets_something
 from ledger.spec.interpolate import interpolate, interpolate_stable
-from ledger.spec.joint import problems, remarks
+from ledger.spec.joint import problems, remarks, too_large
 from ledger.spec.load import Loaded
 from ledger.spec.model import Arm, FilePin, Lane, Measure, Node, Site, Spec
 from ledger.spec.resolve import Resolved, resolve
@@ -83,6 +83,7 @@ def make_plan(spec: Loaded[Spec], site: Loaded[Site], *, only: Collection[str] =
     Raises:
         SpecError: with everything in the spec that this site cannot do.
     """
+    too_large(spec, site).raise_if_any(SpecError)
     arms = resolve(spec.value, site.value)
     problems(spec, site, arms, only).raise_if_any(SpecError)
     chosen = [arm for arm in spec.value.arms if not only or arm.id in only]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from ledger.core import units
 from ledger.core.errors import LedgerError, did_you_mean
 from ledger.spec import interpolate
-from ledger.spec.locate import Path
+from ledger.spec.locate import Path, spell
 from ledger.spec.model import NAME, PACKAGE, SHA256, VARIABLE_NAME
 
 Complain = Callable[..., None]
@@ -59,7 +59,8 @@ def between(value: float, low: float, high: float, path: Path, complain: Complai
 def at_most(items: Collection[object], limit: int, kind: str, complain: Complain) -> None:
     """A list or table of bounded length."""
     if len(items) > limit:
-        complain(f"{len(items)} {kind}, and at most {limit} are read", path=(kind,))
+        hint = "the rest is checked once there are fewer"
+        complain(f"{kind} has {len(items)} entries, and at most {limit} are read", path=(kind,), hint=hint)
 
 
 def one_of(word: str, words: Sequence[str], path: Path, complain: Complain) -> None:
@@ -111,12 +112,13 @@ def without_nul(text: str, path: Path, complain: Complain) -> None:
         complain("a NUL character, which no argument or variable can hold", path=path, value=text)
 
 
-def unique(names: Sequence[str], table: str, key: str, complain: Complain) -> None:
+def unique(names: Sequence[str], path: Path, key: str, complain: Complain) -> None:
     """Ids of a list of tables, each there once."""
     first: dict[str, int] = {}
     for index, each in enumerate(names):
         if each in first:
-            complain(f"a second {each!r}", path=(table, index, key), value=each, hint=f"the first is {table}[{first[each]}]")
+            hint = f"the first is {spell((*path, first[each]))}"
+            complain(f"a second {each!r}", path=(*path, index, key), value=each, hint=hint)
         first.setdefault(each, index)
 
 

@@ -5,6 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.core.errors import (
+    MAX_CHOICES,
+    MAX_WORD,
     BackendError,
     Collected,
     ExitCode,
@@ -108,3 +110,13 @@ def test_the_way_out_for_an_unknown_word() -> None:
     assert did_you_mean("zzz", ["b", "a", "a"]) == "known: a, b"
     assert did_you_mean("zzz", []) == "nothing of this kind is known here"
     assert did_you_mean("zzz", [f"w{index:02}" for index in range(13)]).endswith("w11, …")
+
+
+def test_words_that_are_too_long_or_too_many_are_not_looked_through() -> None:
+    long = "ab" * MAX_WORD
+    assert nearest(long, [long]) is None
+    assert nearest("basline", [long, "baseline"]) == "baseline"
+    crowd = [f"word{number}" for number in range(MAX_CHOICES)]
+    assert nearest("basline", [*crowd, "baseline"]) == "baseline"
+    assert nearest("vaseline", [*crowd, "baseline"]) is None
+    assert nearest("word0", ["baseline", *crowd]) == "word0"

@@ -1,5 +1,8 @@
 """Factors: what a boot is flattened to, and which class each key has."""
 
+from collections.abc import Iterator
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,6 +58,46 @@ def test_a_switch_and_its_negation_are_one_factor_and_repeats_are_counted() -> N
         "args.--m#2": "2",
         "env.E": "v",
     }
+
+
+WORDS = ("b", "c", "b c", "", "'", "'b c'", "b'c", '{"a": 1}', "-1")
+
+
+def settings() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """A flag with each list of at most two words behind it."""
+    for flag in ("--x", "--no-x"):
+        yield from ((flag, words) for times in range(3) for words in product(WORDS, repeat=times))
+
+
+def meant(flag: str, words: tuple[str, ...]) -> tuple[str, tuple[str, ...] | str]:
+    """What a setting says: words, or for a bare flag that a switch is on or off."""
+    return (flag, words) if words else ("--x", "off" if flag == "--no-x" else "on")
+
+
+def test_other_arguments_are_another_identity() -> None:
+    found: dict[str, set[object]] = {}
+    for one, other in product(settings(), [*settings()][:3]):
+        argv = [word for flag, words in (one, other) for word in (flag, *words)]
+        found.setdefault(str(factors.launch_factors(argv, {})), set()).add((meant(*one), meant(*other)))
+    assert len(found) > 500
+    assert [each for each in found.values() if len(each) > 1] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        (["--x", "1", "2"], "1 2"),
+        (["--x", "1 2"], "'1 2'"),
+        (["--x=1 2"], "'1 2'"),
+        (["--x", '{"a":1}'], '{"a":1}'),
+        (["--x", "${file.weights}"], "${file.weights}"),
+        (["--x", ""], "''"),
+        (["--x="], "''"),
+        (["--x"], "on"),
+    ],
+)
+def test_the_value_of_an_argument(words: list[str], value: str) -> None:
+    assert factors.launch_factors(words, {}) == {"args.--x": value}
 
 
 def test_everything_that_a_lane_pins_is_a_factor() -> None:
