@@ -1,141 +1,147 @@
-"""Whether a receipt's JSON surely fits the model, without building it.
+"""Whether a receipt's bytes surely fit the model, without building it.
 
-What it does: tells in microseconds that :func:`ledger.receipt.codec.from_wire` would take a value, and reads links and blobs
-straight from it; ``verify`` asks this of every receipt. What it does not do: say what is wrong (``codec`` does), or judge an old
-version. Rules kept: the checks come from the model's own classes; yes is certain and no is a maybe, so that a no costs time and
-never a receipt.
+What it does: tells in microseconds that :func:`ledger.receipt.codec.from_wire` would take what bytes hold, with what a session's
+check reads of them; ``verify`` and the index ask this of every receipt. What it does not do: say what is wrong (``codec`` does),
+judge an old version or a kind that this version does not know, or see whether the bytes are canonical. Rules kept: the types by
+which msgspec reads are made from the model's own classes; yes is certain of bytes that ``canonical.decode`` takes, and no is a
+maybe, so that a no costs time and never a receipt.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import attrs
+import msgspec
+from attrs import frozen
+from msgspec import UNSET, UnsetType
 
 from ledger.core.digest import Descriptor
 from ledger.receipt.model import BLOB_LISTS, BODIES, FORMAT, LINK_LISTS, LINKS, SOURCES, Receipt
 
-Check = Callable[[Any], bool]
-
-_PLAIN: Mapping[Any, frozenset[type]] = {
-    str: frozenset({str}),
-    int: frozenset({int}),
-    float: frozenset({float, int}),
-    bool: frozenset({bool}),
-}
+_PLAIN = frozenset({str, int, float, bool})
 
 
-def fits(wire: Any) -> bool:
-    """Whether ``wire`` is surely a receipt of the current version; False means: ask the codec."""
-    if type(wire) is not dict or wire.get("ledger") != FORMAT or not _envelope(wire):
-        return False
-    kind = wire["kind"]
-    body = wire.get(kind)
-    return type(body) is dict and kind not in _TAKEN and _BODIES.get(kind, _anything)(body)
+@frozen(kw_only=True)
+class Outline:
+    """What a fitting receipt says of itself: its envelope, and the links and blobs that it names, as the model lists them.
+
+    Fields that the model does not know are left out of the blobs. ``identity`` and ``fingerprint`` are a boot's.
+    """
+
+    kind: str
+    at: str
+    session: str
+    n: int
+    after: str | None
+    links: Mapping[str, str]
+    blobs: tuple[Descriptor, ...]
+    identity: Mapping[str, str] | None = None
+    fingerprint: str | None = None
 
 
-def links(wire: Mapping[str, Any]) -> dict[str, str]:
-    """The digests of other receipts that a fitting ``wire`` names, by role; as :func:`ledger.receipt.model.links`."""
-    kind = wire["kind"]
-    body = wire[kind]
-    after = wire["chain"].get("after")
-    found: dict[str, str] = {"chain.after": after} if after else {}
-    for name in _named(kind, LINKS):
-        if name in body:
-            found[name] = body[name]
-    for name in _named(kind, LINK_LISTS):
-        for index, digest in enumerate(body.get(name, ())):
+def outline(data: bytes) -> Outline | None:
+    """The outline of a receipt of the current version; None means: ask the codec."""
+    try:
+        wire = _DECODER.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    kind = wire.kind
+    body = getattr(wire, kind) if kind in _NAMES else UNSET
+    if body is UNSET:
+        return None
+    is_boot = kind == "boot"
+    return Outline(
+        kind=kind,
+        at=wire.at,
+        session=wire.session,
+        n=wire.chain.n,
+        after=wire.chain.after or None,
+        links=_links(_NAMES[kind], body, wire.chain.after),
+        blobs=_blobs(_NAMES[kind], body),
+        identity=(body.factors.identity or {}) if is_boot else None,
+        fingerprint=body.fingerprint if is_boot else None,
+    )
+
+
+@frozen(kw_only=True)
+class _Names:
+    """Which of the model's fields that name receipts or blobs a kind has."""
+
+    links: tuple[str, ...]
+    link_lists: tuple[str, ...]
+    sources: tuple[str, ...]
+    blob_lists: tuple[str, ...]
+
+
+def _links(names: _Names, body: Any, after: Any) -> dict[str, str]:
+    found = {"chain.after": after} if after else {}
+    for name in names.links:
+        if (digest := getattr(body, name)) is not UNSET:
+            found[name] = digest
+    for name in names.link_lists:
+        for index, digest in enumerate(getattr(body, name) or ()):
             found[f"{name}[{index}]"] = digest
     return found
 
 
-def blobs(wire: Mapping[str, Any]) -> list[Descriptor]:
-    """Every blob that a fitting ``wire`` names; as :func:`ledger.receipt.model.blobs`, but for unknown fields."""
-    kind = wire["kind"]
-    body = wire[kind]
-    listed = [body[name]["text"] for name in _named(kind, SOURCES)]
-    for name in _named(kind, BLOB_LISTS):
-        listed += body.get(name, ())
-    return [Descriptor(mediaType=item["mediaType"], digest=item["digest"], size=item["size"]) for item in listed]
+def _blobs(names: _Names, body: Any) -> tuple[Descriptor, ...]:
+    listed = [getattr(body, name).text for name in names.sources]
+    for name in names.blob_lists:
+        listed += getattr(body, name) or ()
+    return tuple([Descriptor(mediaType=item.mediaType, digest=item.digest, size=item.size) for item in listed])
 
 
-def _anything(_: Any) -> bool:
-    return True
-
-
-def _check(hint: Any) -> Check:
-    """The check of a field's type. Types that the model does not use are a defect of this program."""
+def _type(hint: Any) -> Any:
+    """What msgspec reads a field of this type as. Types that the model does not use are a defect of this program."""
     if hint is Any:
-        return _anything
+        return msgspec.Raw
     if hint in _PLAIN:
-        return _one_of_types(_PLAIN[hint])
+        return hint
     origin, args = get_origin(hint), get_args(hint)
     if origin is UnionType and len(args) == 2 and args[1] is type(None):
-        return _check(args[0])
+        return _type(args[0])
     if origin is tuple:
-        return _all_of(list, list, _check(args[0]))
+        return list[_type(args[0])]  # type: ignore[misc]  # made at run time, for msgspec alone
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return _all_of(dict, dict.values, _check(args[1]))
+        return dict[str, _type(args[1])]  # type: ignore[misc]  # as above
     if isinstance(hint, type) and issubclass(hint, StrEnum):
-        return _word(frozenset(word.value for word in hint))
+        return Literal[tuple(word.value for word in hint)]
     if attrs.has(hint):
-        return _record(hint)
+        return _struct(hint)
     raise TypeError(f"a field of type {hint!r} has no check")
 
 
-def _one_of_types(types: frozenset[type]) -> Check:
-    return lambda value: type(value) in types
-
-
-def _word(words: frozenset[str]) -> Check:
-    return lambda value: type(value) is str and value in words
-
-
-def _all_of(kind: type, items: Callable[[Any], Any], check: Check) -> Check:
-    if check is _anything:
-        return lambda value: type(value) is kind
-    return lambda value: type(value) is kind and all(map(check, items(value)))
-
-
-def _record(cls: type, without: tuple[str, ...] = ()) -> Check:
+def _struct(cls: type) -> type[msgspec.Struct]:
+    """The struct of a record; a field with a default may be absent, and one that is unknown is passed over."""
     hints = get_type_hints(cls)
-    fields = [item for item in attrs.fields(cls) if item.name not in ("extra", *without)]
-    required = frozenset(item.name for item in fields if item.default is attrs.NOTHING)
-    plain = {item.name: _PLAIN[kind] for item in fields if (kind := _plain_type(hints[item.name])) is not None}
-    checks = {item.name: _check(hints[item.name]) for item in fields if item.name not in plain}
-
-    def check(value: Any) -> bool:
-        if type(value) is not dict or not required <= value.keys():
-            return False
-        for name, item in value.items():
-            if name in plain:
-                if type(item) not in plain[name]:
-                    return False
-            elif name in checks and not checks[name](item):
-                return False
-        return True
-
-    return check
+    fields: list[Any] = []
+    for item in attrs.fields(cls):
+        if item.name != "extra":
+            kind = _type(hints[item.name])
+            required = item.default is attrs.NOTHING
+            fields.append((item.name, kind) if required else (item.name, kind | UnsetType, UNSET))
+    return msgspec.defstruct(cls.__name__, fields, kw_only=True, gc=False)
 
 
-def _plain_type(hint: Any) -> Any:
-    """The plain type of a field, optional or not; None for any other field."""
-    args = get_args(hint)
-    inner = args[0] if get_origin(hint) is UnionType and args[1:] == (type(None),) else hint
-    return inner if inner in _PLAIN else None
+def _envelope() -> type[msgspec.Struct]:
+    """The struct of a whole receipt: the envelope, and a body under each kind."""
+    hints = get_type_hints(Receipt)
+    fields: list[Any] = [(name, _type(hints[name])) for name in ("kind", "at", "session", "chain", "tool")]
+    bodies = [(str(kind), _struct(cls) | UnsetType, UNSET) for kind, cls in BODIES.items()]
+    return msgspec.defstruct("Receipt", [("ledger", Literal[FORMAT]), *fields, *bodies], kw_only=True, gc=False)
 
 
-def _named(kind: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    return _NAMES.get((kind, names), ())
+def _names(cls: type) -> _Names:
+    known = attrs.fields_dict(cls)
+    return _Names(
+        **{
+            field: tuple(name for name in names if name in known)
+            for field, names in (("links", LINKS), ("link_lists", LINK_LISTS), ("sources", SOURCES), ("blob_lists", BLOB_LISTS))
+        }
+    )
 
 
-_BODIES: Mapping[str, Check] = {str(kind): _record(cls) for kind, cls in BODIES.items()}
-# What stands in the envelope can be no kind.
-_TAKEN = frozenset(attrs.fields_dict(Receipt)) - {"body", "extra"}
-_envelope = _record(Receipt, without=("body",))
-_NAMES: Mapping[tuple[str, tuple[str, ...]], tuple[str, ...]] = {
-    (str(kind), names): tuple(name for name in names if name in attrs.fields_dict(cls))
-    for kind, cls in BODIES.items()
-    for names in (LINKS, LINK_LISTS, SOURCES, BLOB_LISTS)
-}
+_DECODER: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_envelope())
+_NAMES: Mapping[str, _Names] = {str(kind): _names(cls) for kind, cls in BODIES.items()}

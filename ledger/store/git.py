@@ -25,7 +25,7 @@ from git.exc import GitCommandError, GitCommandNotFound
 
 from ledger.core import digest
 from ledger.core.errors import NoLedgerError, Problem, StoreError
-from ledger.store import layout, objects
+from ledger.store import layout, objects, packs
 from ledger.store.ledger import MAX_BLOB, Ledger
 from ledger.store.program import ELSEWHERE
 
@@ -34,6 +34,8 @@ INDEX_WAIT_S = 10.0
 PAUSE_S = 0.05
 NAME, EMAIL = "ledger", "ledger@localhost"
 IMPORT_REFS = "refs/ledger/import/"
+# Git's object of each file by its name; None for a file that is to be gone.
+Entries = Mapping[str, str | None]
 UNDER_WAY: Mapping[str, str] = {
     "rebase-merge": "a rebase",
     "rebase-apply": "a rebase",
@@ -61,8 +63,10 @@ class _Repository:
     shared: Path
 
 
-def commit_paths(ledger: Ledger, paths: Sequence[Path], message: str) -> CommitInfo:
+def commit_paths(ledger: Ledger, paths: Sequence[Path], message: str, *, removed: Sequence[Path] = ()) -> CommitInfo:
     """Commit exactly ``paths`` on the current branch, on a detached HEAD, or as the first commit of an empty repository.
+
+    In the same commit the branch and the user's index forget ``removed``, whose files are left where they are.
 
     Raises:
         StoreError: git refuses, or a rebase or bisection is under way; the files stay on disk for the next commit.
@@ -73,17 +77,22 @@ def commit_paths(ledger: Ledger, paths: Sequence[Path], message: str) -> CommitI
             return CommitInfo(commit=None, branch=branch)
         _refuse_under_way(repository)
         _sweep(repository)
-        entries, left_out = _import_files(repository, ledger, paths)
+        files, left_out = _import_files(repository, ledger, paths)
+        gone: dict[str, str | None] = {} if left_out else {_name_of(repository, ledger, path): None for path in removed}
+        entries: Entries = {**gone, **files}
         with _identity(repository) as identity:
             commit = _swap_in(repository, entries, message)
         remarks = [*left_out, *identity, *_tell_index(repository, entries)]
         if branch is None:
             remarks.append("HEAD is on no branch: git switch -c NAME keeps this commit")
-        return CommitInfo(commit=commit, branch=branch, files=len(entries) if commit else 0, remarks=tuple(remarks))
+        return CommitInfo(commit=commit, branch=branch, files=len(files) if commit else 0, remarks=tuple(remarks))
 
 
 def uncommitted(ledger: Ledger) -> list[Path]:
-    """The receipts and blobs on disk that HEAD or the user's index does not know: what a killed session left."""
+    """The receipts, blobs and packs on disk that HEAD or the user's index does not know: what a killed session left.
+
+    A loose receipt that a whole pack on disk holds is none of them: the pack is what is committed.
+    """
     with _opened(ledger) as repository:
         place = _name_of(repository, ledger, ledger.receipts)
         unknown = repository.git.ls_files("--others", "-z", "--", place)
@@ -94,7 +103,9 @@ def uncommitted(ledger: Ledger) -> list[Path]:
             else repository.git.diff_index("--cached", "--name-only", "--no-renames", "--diff-filter=A", "-z", tip, "--", place)
         )
         names = {name for name in f"{unknown}\0{staged}".split("\0") if layout.is_object(name.removeprefix(f"{place}/"))}
-        return [path for name in sorted(names) if _is_real(path := repository.top / name)]
+        found = [path for name in sorted(names) if _is_real(path := repository.top / name)]
+        packed = packs.Proofs()
+        return [path for path in found if not packed.holds(path)]
 
 
 def user_name(ledger: Ledger) -> str | None:
@@ -210,17 +221,18 @@ def _is_what_it_says(ledger: Ledger, path: Path, data: bytes) -> bool:
     """Whether a receipt or blob has the bytes of its name; any other file says nothing of its bytes."""
     if not path.is_relative_to(ledger.receipts) or not layout.is_object(path.relative_to(ledger.receipts).as_posix()):
         return True
-    return digest.hex_of(digest.of_bytes(data)) == path.name.removesuffix(layout.SUFFIX)
+    return digest.hex_of(digest.of_bytes(data)) == layout.digest_in(path.name)
 
 
-def _tree_with(repository: _Repository, entries: Mapping[str, str], tip: str | None) -> str:
+def _tree_with(repository: _Repository, entries: Entries, tip: str | None) -> str:
     """The tree of ``tip`` with the files in it. ``fast-import`` reads no index, and rewrites only the folders it touches."""
     ref = f"{IMPORT_REFS}{os.getpid()}-{os.urandom(4).hex()}"
     with tempfile.TemporaryFile() as stream:
         stream.write(f"commit {ref}\ncommitter {NAME} <{EMAIL}> 0 +0000\ndata 0\n".encode())
         if tip is not None:
             stream.write(f"from {tip}\n".encode())
-        stream.writelines(f"M 100644 {entry} {_quoted(name)}\n".encode() for name, entry in entries.items())
+        for name, entry in entries.items():
+            stream.write(f"M 100644 {entry} {_quoted(name)}\n".encode() if entry else f"D {_quoted(name)}\n".encode())
         _import(repository, stream)
     try:
         return str(repository.git.rev_parse(f"{ref}^{{tree}}"))
@@ -246,7 +258,7 @@ def _quoted(name: str) -> str:
 # --- the commit ---------------------------------------------------------------------------------------------------------------
 
 
-def _swap_in(repository: _Repository, entries: Mapping[str, str], message: str) -> str | None:
+def _swap_in(repository: _Repository, entries: Entries, message: str) -> str | None:
     """Build the commit on the branch's tip and move the branch to it, again and again while others move it."""
     said = ""
     for attempt in range(TRIES if entries else 0):
@@ -292,12 +304,14 @@ def _move(repository: _Repository, commit: str, tip: str | None, message: str) -
     return ""
 
 
-def _tell_index(repository: _Repository, entries: Mapping[str, str]) -> list[str]:
-    """Add the committed files to the user's index, waiting for its lock; a remark when that did not work."""
+def _tell_index(repository: _Repository, entries: Entries) -> list[str]:
+    """Add the committed files to the user's index and take out the removed ones, waiting for its lock; a remark if it failed."""
     limit = time.monotonic() + INDEX_WAIT_S
+    nothing = "0" * max((len(entry) for entry in entries.values() if entry), default=40)
     while entries:
         with tempfile.TemporaryFile() as stream:
-            stream.writelines(f"100644 {entry}\t{name}\0".encode() for name, entry in entries.items())
+            for name, entry in entries.items():
+                stream.write(f"100644 {entry}\t{name}\0".encode() if entry else f"0 {nothing}\t{name}\0".encode())
             stream.seek(0)
             try:
                 repository.git.update_index("-z", "--index-info", istream=stream)

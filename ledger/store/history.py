@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ledger.core import digest
-from ledger.core.errors import Place, Problem, UsageError
+from ledger.core.errors import Place, Problem, StoreError, UsageError
 from ledger.store import layout
+from ledger.store.finding import Finding
 from ledger.store.ledger import Ledger
-from ledger.store.program import git
-from ledger.store.verify import Finding
+from ledger.store.packs import packed_names
+from ledger.store.program import git, git_bytes
 
 GOOD = "G"
 SAID = {
@@ -40,6 +41,8 @@ def check_history(ledger: Ledger) -> Iterator[Finding]:
         for what, path in zip(fields[::2], fields[1::2], strict=False):
             status = what.strip().split(" ")[-1][:1]
             found = _finding(status, commit.strip(), path, there)
+            if status == "D" and layout.pack_of(path.rpartition("/")[2]):
+                found = _lost_with_pack(ledger, what.split()[2], commit.strip(), path, there)
             if found is not None and (found.path, found.code) not in told:
                 told.add((found.path, found.code))
                 yield found
@@ -62,10 +65,22 @@ def check_signatures(ledger: Ledger, signers: Path) -> Iterator[Finding]:
             yield Finding(path=f"commit {commit[:12]}", code="signature", what=what, hint="git log --show-signature")
 
 
+def _lost_with_pack(ledger: Ledger, blob: str, commit: str, path: str, there: set[str]) -> Finding | None:
+    """A finding when a pack was removed and a receipt of it is nowhere else."""
+    try:
+        lost = str(len(packed_names(git_bytes(ledger, "cat-file", "blob", blob), ledger.root / path) - there))
+    except StoreError:
+        lost = "nobody can say which"
+    if lost == "0":
+        return None
+    what = f"removed in commit {commit[:12]}, and with it {lost} receipts"
+    return Finding(path=path, code="removed", what=what, hint=f"git checkout {commit[:12]}~ -- {path}")
+
+
 def _finding(status: str, commit: str, path: str, there: set[str]) -> Finding | None:
     name = path.rpartition("/")[2]
     hex_digest = layout.hex_of(name)
-    if hex_digest is None and not layout.HEX.fullmatch(name):
+    if layout.digest_in(name) is None:
         return None
     if status == "D":
         if hex_digest is None or digest.PREFIX + hex_digest in there:

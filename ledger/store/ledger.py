@@ -9,7 +9,6 @@ whole pack is passed over here and told by ``verify``.
 import os
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -21,7 +20,7 @@ from ledger.core.errors import NoLedgerError, NotFoundError, Place, Problem, Sto
 from ledger.receipt import codec
 from ledger.receipt.model import Receipt
 from ledger.store import layout, objects, packs
-from ledger.store.packs import Block
+from ledger.store.packs import Block, packed_in
 
 MAX_RECEIPT = 64 * 2**20
 MAX_BLOB = 4 * 2**30
@@ -200,26 +199,6 @@ def load(stored: Stored) -> bytes:
     if digest.of_bytes(data) != stored.digest:
         raise StoreError(Problem(what="the bytes are not those of the name", value=str(stored.path), hint="ledger verify"))
     return data
-
-
-def packs_in(month: Path) -> list[Path]:
-    """The packs of a month, in name order."""
-    try:
-        with os.scandir(month) as entries:
-            names = [entry.name for entry in entries if layout.pack_of(entry.name) and entry.is_file(follow_symlinks=False)]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    return [month / name for name in sorted(names)]
-
-
-def packed_in(month: Path) -> dict[str, list[Block]]:
-    """The blocks of a month's packs by session; a pack that is none is passed over."""
-    found: dict[str, list[Block]] = {}
-    for path in packs_in(month):
-        with suppress(StoreError):
-            for block in packs.blocks(path):
-                found.setdefault(block.session, []).append(block)
-    return found
 
 
 def _stored(folder: Path, blocks: Sequence[Block]) -> Iterator[Stored]:

@@ -14,11 +14,14 @@ import os
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 
 from attrs import frozen
 
+from ledger.core import digest
 from ledger.core.errors import Place, Problem, StoreError
 from ledger.store import layout, objects
 
@@ -94,6 +97,15 @@ def blocks_in(data: bytes, path: Path) -> list[Block]:
     return list(_headers(lambda at, size: data[at : at + size], len(data), path))
 
 
+def packed_names(data: bytes, path: Path) -> set[str]:
+    """The digests of the receipts in the bytes of a pack, with their prefix.
+
+    Raises:
+        StoreError: they are no pack.
+    """
+    return {digest.PREFIX + name for block in blocks_in(data, path) for name in block.names()}
+
+
 def contents(block: Block) -> list[bytes]:
     """The receipts of a block in order. Their digests are not checked here.
 
@@ -115,6 +127,50 @@ def contents(block: Block) -> list[bytes]:
     if not whole or len(lines) * _HASH != len(block.hashes):
         raise _no_pack(block.path, f"the block at {block.offset} does not hold what its header says")
     return lines
+
+
+class Proofs:
+    """Which loose receipts are packed as well, by packs that were read and hashed from end to end, each once."""
+
+    def __init__(self) -> None:
+        self._months: dict[Path, dict[tuple[str, str], Path]] = {}
+
+    def holder(self, path: Path) -> Path | None:
+        """The whole pack that holds the receipt of this loose file; None when there is none, or the file is no receipt."""
+        name = layout.hex_of(path.name)
+        month = path.parent.parent
+        if name is None:
+            return None
+        if month not in self._months:
+            self._months[month] = {}
+            for pack in packs_in(month):
+                with suppress(StoreError):
+                    self._months[month] |= _proven(pack)
+        return self._months[month].get((path.parent.name, name))
+
+    def holds(self, path: Path) -> bool:
+        """Whether a whole pack holds the receipt of this loose file."""
+        return self.holder(path) is not None
+
+
+def packs_in(month: Path) -> list[Path]:
+    """The packs of a month, in name order."""
+    try:
+        with os.scandir(month) as entries:
+            names = [entry.name for entry in entries if layout.pack_of(entry.name) and entry.is_file(follow_symlinks=False)]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [month / name for name in sorted(names)]
+
+
+def packed_in(month: Path) -> dict[str, list[Block]]:
+    """The blocks of a month's packs by session; a pack that is none is passed over."""
+    found: dict[str, list[Block]] = {}
+    for path in packs_in(month):
+        with suppress(StoreError):
+            for block in blocks(path):
+                found.setdefault(block.session, []).append(block)
+    return found
 
 
 def make(sessions: Iterable[tuple[str, Mapping[str, bytes]]]) -> Iterator[bytes]:
@@ -169,6 +225,23 @@ def _member(session: str, names: Sequence[str], text: bytes) -> bytes:
     )
 
 
+def _proven(path: Path) -> dict[tuple[str, str], Path]:
+    """Session and digest of every receipt of a pack, each read and hashed.
+
+    Raises:
+        StoreError: the pack's bytes are not those of its name, or a receipt's are not.
+    """
+    found: dict[tuple[str, str], Path] = {}
+    whole = layout.pack_name(digest.hex_of(digest.of_bytes(objects.read(path, MAX_PACK)))) == path.name
+    for block in blocks(path):
+        for name, data in zip(block.names(), contents(block), strict=True):
+            whole = whole and digest.hex_of(digest.of_bytes(data)) == name
+            found[block.session, name] = path
+    if not whole:
+        raise _no_pack(path, "its bytes are not those of its name, or of a receipt's")
+    return found
+
+
 # Headers are asked for again and again while receipts are read one by one, and a pack never changes.
 @lru_cache(maxsize=4096)
 def _blocks(path: Path, _changed: int, size: int, _inode: int) -> Sequence[Block]:
@@ -211,6 +284,9 @@ def _block(read: Callable[[int, int], bytes], at: int, end: int, path: Path) -> 
     session = head[last : last + _SESSION_ROOM].partition(b"\0")[0].decode("ascii", "replace")
     if layout.SESSION.fullmatch(session) is None:
         raise _no_pack(path, f"the block at {at} is of no session")
+    hashes = [head[start : start + _HASH] for start in range(first, last, _HASH)]
+    if any(one >= other for one, other in pairwise(hashes)):
+        raise _no_pack(path, f"the receipts of the block at {at} are not in the order of their digests, each once")
     _, unpacked = _TRAILER.unpack(read(at + size - _TRAILER.size, _TRAILER.size))
     if unpacked > MAX_BLOCK:
         raise _no_pack(path, f"the block at {at} would unpack to {unpacked} bytes")

@@ -35,6 +35,11 @@ def git(ledger: Ledger, *arguments: str) -> str:
     Raises:
         StoreError: git is not there, does not answer, or refuses; its first line says why.
     """
+    return git_bytes(ledger, *arguments).decode("utf-8", "surrogateescape")
+
+
+def git_bytes(ledger: Ledger, *arguments: str) -> bytes:
+    """What ``git <arguments>`` prints, as it is; otherwise as :func:`git`."""
     environment = {name: value for name, value in os.environ.items() if name not in ELSEWHERE} | AS_IT_IS
     command = ["git", "-C", str(ledger.root), *SETTINGS, *arguments]
     try:
@@ -44,4 +49,4 @@ def git(ledger: Ledger, *arguments: str) -> str:
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise StoreError(Problem(what="git refused", value=said[0] if said else f"exit status {done.returncode}"))
-    return done.stdout.decode("utf-8", "surrogateescape")
+    return done.stdout

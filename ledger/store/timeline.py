@@ -2,13 +2,13 @@
 
 What it does: lists the receipts of a revision in the order in which its branch got them, and makes and checks checkpoints. What
 it does not do: read a clock. Rules kept: the order is that of the first-parent commits that brought a receipt; within one commit
-it is by session and by chain; so a later commit or merge only ever appends. What is not committed is in no checkpoint.
+it is by session and by chain; so a later commit, merge or pack only ever appends. What is not committed is in no checkpoint.
 """
 
 import base64
 import binascii
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import orjson
 from attrs import frozen
@@ -16,8 +16,9 @@ from attrs import frozen
 from ledger.core.digest import PREFIX
 from ledger.core.errors import Problem, UsageError
 from ledger.store import layout, merkle, objects
-from ledger.store.ledger import MAX_RECEIPT, Ledger
-from ledger.store.program import git
+from ledger.store.ledger import MAX_RECEIPT, Ledger, Stored
+from ledger.store.packs import contents, packed_names
+from ledger.store.program import git, git_bytes
 
 ORIGIN = "receipt-ledger"
 _SHORT = re.compile(r"(?P<size>[0-9]{1,12}):(?P<root>[0-9a-f]{64})")
@@ -46,16 +47,38 @@ def timeline(ledger: Ledger, revision: str = "HEAD") -> list[str]:
         "--format=%x01%H", revision, "--", str(ledger.receipts),
     )  # fmt: skip
     there = {stored.digest: stored for stored in ledger.walk()}
+    packed = _packed_places(there.values())
     order: dict[str, None] = {}
     for commit in listed.split("\x01")[1:]:
+        identity, *paths = (part.strip() for part in commit.split("\0"))
+        names = [name for path in paths for name in _names(ledger, identity, path)]
         brought = []
-        for path in commit.split("\0")[1:]:
-            name = layout.hex_of(path.strip().rpartition("/")[2])
-            if name is not None and PREFIX + name in there:
-                stored = there[PREFIX + name]
-                brought.append((stored.session, _place(objects.read(stored.path, MAX_RECEIPT)), stored.digest))
+        for stored in (there[name] for name in names if name in there):
+            place = packed[stored.digest] if stored.block else _place(objects.read(stored.path, MAX_RECEIPT))
+            brought.append((stored.session, place, stored.digest))
         order |= {digest: None for _, _, digest in sorted(brought)}
     return list(order)
+
+
+def _names(ledger: Ledger, commit: str, path: str) -> Iterable[str]:
+    """The digests that a file of a commit brought: a receipt's own, or all of a pack."""
+    name = path.rpartition("/")[2]
+    loose = layout.hex_of(name)
+    if loose is not None:
+        return [PREFIX + loose]
+    if layout.pack_of(name) is None:
+        return []
+    return packed_names(git_bytes(ledger, "cat-file", "blob", f"{commit}:{path}"), ledger.root / path)
+
+
+def _packed_places(receipts: Iterable[Stored]) -> dict[str, int]:
+    """The place of every packed receipt in its chain, each block unpacked once."""
+    blocks = {(stored.block.path, stored.block.offset): stored.block for stored in receipts if stored.block}
+    return {
+        PREFIX + name: _place(data)
+        for block in blocks.values()
+        for name, data in zip(block.names(), contents(block), strict=True)
+    }
 
 
 def checkpoint(digests: Sequence[str]) -> Checkpoint:

@@ -46,4 +46,4 @@ def test_written_again_a_golden_receipt_of_this_version_is_the_same(path: Path) 
     assert canonical.is_canonical(data)
     if path.name.startswith(f"v{FORMAT}-"):
         assert codec.encode(codec.decode(data)) == data
-        assert shape.fits(canonical.decode(data))
+        assert shape.outline(data) is not None or codec.decode(data).kind not in BODIES

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ledger.cli.main import run
 from ledger.receipt import codec
-from ledger.store import layout
+from ledger.store import finding, layout, verify_session
 from ledger.store import verify as verify_module
 from ledger.store.ledger import MAX_RECEIPT, Ledger
 from ledger.store.verify import Checked, Finding, verify
@@ -47,7 +47,7 @@ def test_a_whole_ledger_has_no_finding_and_is_counted(whole: Ledger, build: Buil
     checked = Checked()
     assert list(verify(whole, checked)) == []
     total = sum(path.stat().st_size for path in build.writer.folder.glob("*.json"))
-    assert checked.counts() == {"sessions": 1, "receipts": 8, "blobs": 1, "unnamed": 0, "bytes": total}
+    assert checked.counts() == {"sessions": 1, "receipts": 8, "blobs": 1, "unnamed": 0, "bytes": total, "packs": 0}
 
 
 def test_an_empty_ledger_and_one_without_its_folder_are_whole(ledger: Ledger) -> None:
@@ -78,8 +78,9 @@ def names_one_of(receipt: Path, touched: set[Path]) -> bool:
 
 
 def test_there_is_a_wrong_ledger_for_each_code_of_verify() -> None:
-    source = Path(verify_module.__file__).read_text(encoding="utf-8")
-    assert {code for _, code in WRONG} >= set(re.findall(r'_finding\([^"]*"([a-z-]+)"', source))
+    modules = (verify_module, verify_session, finding)
+    source = "".join(Path(module.__file__).read_text(encoding="utf-8") for module in modules)
+    assert {code for _, code in WRONG} >= set(re.findall(r'finding\([^"]*"([a-z-]+)"', source))
 
 
 @pytest.mark.parametrize(("wrong", "code"), WRONG, ids=lambda value: getattr(value, "__name__", ""))
