@@ -98,7 +98,7 @@ def answer(
     found = _ratio(connection, ask, tables, then) if ask.over else _plain(connection, ask, ask.side, tables, then)
     check_words(connection, ask, {row.metric for row in found.rows} | {item.metric for item in found.missing})
     kept = tuple(row for row in found.rows if show_struck or row.struck is None)
-    (unreadable,) = connection.execute("SELECT count(*) FROM bad").fetchone() or (0,)
+    (unreadable,) = connection.execute("SELECT count(DISTINCT path) FROM bad").fetchone() or (0,)
     return evolve(found, rows=kept, left_out=len(found.rows) - len(kept), unreadable=unreadable)
 
 

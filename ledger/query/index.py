@@ -1,7 +1,7 @@
 """The index: a DuckDB file under the state folder, derived from the receipts and kept up with them.
 
-What it does: finds what is new or gone by folders and names, reads just that, and opens the file for questions. What it does
-not do: verify a receipt, or answer (``ask``). Rules kept: the index is never the truth: when it is missing, damaged or of
+What it does: reads what ``arrivals`` finds to be new, forgets what is gone, and opens the file for questions. What it does not
+do: verify a receipt, or answer (``ask``). Rules kept: the index is never the truth: when it is missing, damaged or of
 another version, it is built again and nobody is bothered; a receipt that cannot be read is left out and counted; one process
 writes at a time, and readers never fail for it.
 """
@@ -10,6 +10,7 @@ import fcntl
 import os
 import shutil
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,8 +20,18 @@ import duckdb
 from ledger.analysis.currency import CorrectionFact, equivalences, standings, taken_as_one
 from ledger.core.errors import AgainError, StoreError
 from ledger.query import wire
-from ledger.query.ingest import Connection, Intake, forget, insert, names_in, orphans, sql
-from ledger.store import layout
+from ledger.query.arrivals import Listed, News, Stamps, broken, compare, is_pack, listed, scan
+from ledger.query.ingest import (
+    Connection,
+    Intake,
+    forget,
+    insert,
+    names_in,
+    orphans,
+    replace_bad,
+    sessions_known,
+    sql,
+)
 from ledger.store.ledger import Ledger
 
 FILE = "index.duckdb"
@@ -28,11 +39,8 @@ LOCK = "index.lock"
 OPEN_FOR_S = 20.0
 WRITE_FOR_S = 2.0
 PAUSE_S = 0.01
-# A folder that was touched this recently may be touched again within the same tick of its clock, so it is listed again.
-RACY_NS = 2 * 10**9
 MEMORY = "300MB"
 
-Folders = dict[str, int]
 _FOLDERS: Mapping[str, str] = {"folder": "VARCHAR", "stamp": "BIGINT"}
 
 
@@ -93,21 +101,7 @@ def known_names(ledger: Ledger) -> dict[str, list[str]]:
         return {}
 
 
-def scan(ledger: Ledger) -> Folders:
-    """Every session folder, relative to the ledger, with the stamp of its last change; no file is looked at."""
-    found: Folders = {}
-    now = time.time_ns()
-    for year in _subfolders(ledger.receipts):
-        for month in _subfolders(year):
-            with os.scandir(month) as entries:
-                for entry in entries:
-                    if layout.SESSION.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
-                        stamp = entry.stat(follow_symlinks=False).st_mtime_ns
-                        found[f"{year.name}/{month.name}/{entry.name}"] = stamp if now - stamp > RACY_NS else 0
-    return found
-
-
-def catch_up(ledger: Ledger, path: Path, seen: Folders) -> None:
+def catch_up(ledger: Ledger, path: Path, seen: Stamps) -> None:
     """Bring the file at ``path`` up to ``seen``, from what it is or from nothing. Hold the lock."""
     if _known(path) is None:
         _replace(ledger, path, seen, None)
@@ -122,7 +116,7 @@ def catch_up(ledger: Ledger, path: Path, seen: Folders) -> None:
         _replace(ledger, path, seen, None)
 
 
-def _replace(ledger: Ledger, path: Path, seen: Folders, start: Path | None) -> None:
+def _replace(ledger: Ledger, path: Path, seen: Stamps, start: Path | None) -> None:
     """Build the index in a file of its own and move it into place."""
     made = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
@@ -139,37 +133,61 @@ def _replace(ledger: Ledger, path: Path, seen: Folders, start: Path | None) -> N
             left.unlink(missing_ok=True)
 
 
-def _apply(ledger: Ledger, connection: Connection, seen: Folders) -> None:
+def _apply(ledger: Ledger, connection: Connection, seen: Stamps) -> None:
     """Add what is new and remove what is gone, in one transaction."""
-    known = dict(connection.execute("SELECT folder, stamp FROM folders").fetchall())
-    changed = [folder for folder, stamp in seen.items() if stamp == 0 or known.get(folder) != stamp]
-    gone = [folder for folder in known if folder not in seen]
+    news = compare(seen, dict(connection.execute("SELECT folder, stamp FROM folders").fetchall()))
     connection.execute("BEGIN")
-    for folder in gone:
-        forget(connection, folder, None)
-    _ingest(ledger, connection, changed)
-    if changed:
-        connection.execute("DELETE FROM folders WHERE folder IN (SELECT unnest(?::VARCHAR[]))", [changed])
-        insert(connection, ledger.state, "folders", _FOLDERS, [(folder, seen[folder]) for folder in changed])
+    _ingest(ledger, connection, seen, news)
+    entries = [*news.changed, *news.gone]
+    connection.execute("DELETE FROM folders WHERE folder IN (SELECT unnest(?::VARCHAR[]))", [entries])
+    if news.changed:
+        insert(connection, ledger.state, "folders", _FOLDERS, [(entry, seen[entry]) for entry in news.changed])
     apply_corrections(connection, ledger.state)
     connection.execute("COMMIT")
 
 
-def _ingest(ledger: Ledger, connection: Connection, changed: Sequence[str]) -> None:
-    """Read every receipt of ``changed`` folders that the index lacks, and forget those that are gone."""
-    have = names_in(connection, changed)
-    new = []
-    for folder in changed:
-        known = have.get(folder, set())
-        names = {item for item in _names(ledger.receipts / folder) if layout.hex_of(item)}
-        if lost := known - names:
-            forget(connection, folder, lost)
-        new += [(folder, item) for item in sorted(names - known)]
-    new += orphans(connection)
+def _ingest(ledger: Ledger, connection: Connection, seen: Stamps, news: News) -> None:
+    """Read every receipt that the index lacks of what has changed, and forget those that are gone.
+
+    A pack that came or went may have taken receipts from any session of its month, or given them back.
+    """
+    months = {entry[:7] for entry in news.packs()}
+    sessions = news.sessions() | sessions_known(connection, months)
+    sessions |= {entry for entry in seen if entry[:7] in months and not is_pack(entry)}
+    replace_bad(connection, news.packs(), broken(ledger, (entry for entry in news.changed if is_pack(entry))))
     intake = Intake(ledger.receipts, ledger.state, connection)
-    for folder, item in new:
-        intake.add(folder, item)
+    for items in listed(ledger, sessions, months):
+        intake.settle()
+        have = names_in(connection, [item.folder for item in items])
+        for item in items:
+            if lost := have.get(item.folder, set()) - item.names():
+                forget(connection, item.folder, lost)
+        # From here on the connection is the intake's own.
+        for item in items:
+            _take(intake, item, item.names() - have.get(item.folder, set()))
+    intake.settle()
+    _take_again(ledger, intake, orphans(connection))
+    _take_again(ledger, intake, intake.vanished)
     intake.close()
+
+
+def _take(intake: Intake, item: Listed, wanted: set[str]) -> None:
+    """Have the intake read the receipts of these digests, each block unpacked once."""
+    for name in sorted(wanted & item.loose):
+        intake.add(item.folder, name)
+    packed = wanted - item.loose
+    for block in dict.fromkeys(item.packed[name] for name in packed):
+        intake.unpack(item.folder, block, packed)
+
+
+def _take_again(ledger: Ledger, intake: Intake, places: Sequence[tuple[str, str]]) -> None:
+    """Read receipts wherever in their sessions they stand by now; one that is nowhere is gone."""
+    wanted: dict[str, set[str]] = defaultdict(set)
+    for folder, name in places:
+        wanted[folder].add(name)
+    for items in listed(ledger, wanted):
+        for item in items:
+            _take(intake, item, wanted[item.folder] & item.names())
 
 
 def apply_corrections(connection: Connection, scratch: Path) -> None:
@@ -229,7 +247,7 @@ def corrections(connection: Connection, until: str | None = None) -> list[Correc
     ]
 
 
-def _try_current(path: Path, seen: Folders) -> Connection | None:
+def _try_current(path: Path, seen: Stamps) -> Connection | None:
     """A connection when the file is there, whole, of this version, and knows all of ``seen``."""
     if not path.exists():
         return None
@@ -245,7 +263,7 @@ def _try_current(path: Path, seen: Folders) -> Connection | None:
     return None
 
 
-def _known(path: Path) -> Folders | None:
+def _known(path: Path) -> Stamps | None:
     """The folders that the file knows; None when it is missing, damaged or of another version."""
     if not path.exists():
         return None
@@ -278,18 +296,3 @@ def _locked(path: Path) -> Iterator[None]:
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
-
-
-def _subfolders(parent: Path) -> list[Path]:
-    try:
-        with os.scandir(parent) as entries:
-            return [parent / entry.name for entry in entries if entry.name.isdigit() and entry.is_dir(follow_symlinks=False)]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-
-
-def _names(folder: Path) -> list[str]:
-    try:
-        return os.listdir(folder)  # noqa: PTH208 - many names, no Path for each
-    except FileNotFoundError:
-        return []

@@ -9,7 +9,7 @@ file is read, and no link is followed.
 import os
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -20,11 +20,12 @@ import duckdb
 import orjson
 
 from ledger.core.digest import PREFIX
-from ledger.core.errors import LedgerError
+from ledger.core.errors import LedgerError, StoreError
 from ledger.query import wire
 from ledger.receipt import codec
 from ledger.receipt.shape import outline
-from ledger.store import layout
+from ledger.store import layout, packs
+from ledger.store.packs import Block
 
 Connection = duckdb.DuckDBPyConnection
 MAX_BYTES = 64 * 2**20
@@ -48,15 +49,41 @@ class Intake:
         self._bytes = 0
         self._spreading: Thread | None = None
         self._failed: BaseException | None = None
+        self.vanished: list[tuple[str, str]] = []
 
     def add(self, folder: str, name: str) -> None:
-        """Stage the receipt of this file name; one that cannot be read is noted in ``bad``."""
+        """Stage the loose receipt of this bare digest; one that cannot be read is noted in ``bad``.
+
+        One whose file is gone since it was listed is added to ``vanished``: it may be in a pack by now.
+        """
         data = b""
         try:
-            data, reason = read(f"{self._root}/{folder}/{name}")
+            data, reason = read(f"{self._root}/{folder}/{layout.receipt_name(name)}")
+        except FileNotFoundError:
+            self.vanished.append((folder, name))
+            return
         except OSError as error:
             reason = error.strerror or str(error)
         self._stage(folder, name, data, reason)
+
+    def unpack(self, folder: str, block: Block, wanted: Collection[str]) -> None:
+        """Stage those receipts of a block that are wanted; a block that cannot be read is noted as its pack."""
+        try:
+            lines = packs.contents(block)
+        except StoreError as error:
+            self._bad.append((f"{folder[:8]}{block.path.name}", error.problems[0].what))
+            return
+        for name, line in zip(block.names(), lines, strict=True):
+            if name in wanted:
+                self._stage(folder, name, *_current(line))
+
+    def settle(self) -> None:
+        """Wait until the connection is free for others.
+
+        Raises:
+            duckdb.Error: a batch could not be spread.
+        """
+        self._wait()
 
     def close(self) -> None:
         """Spread what is left, and wait until all of it is in the tables.
@@ -69,9 +96,9 @@ class Intake:
 
     def _stage(self, folder: str, name: str, data: bytes, reason: str | None) -> None:
         if reason is not None:
-            self._bad.append((f"{folder}/{name}", reason))
+            self._bad.append((f"{folder}/{layout.receipt_name(name)}", reason))
             return
-        digest = PREFIX + name.removesuffix(layout.SUFFIX)
+        digest = PREFIX + name
         self._lines.append(b'{"digest":"%s","folder":"%s","r":%s}\n' % (digest.encode(), folder.encode(), data))
         self._bytes += len(data)
         if self._bytes > BATCH_BYTES:
@@ -145,20 +172,15 @@ def _spread(connection: Connection, name: str, longest: int) -> None:
     connection.execute("DROP TABLE incoming")
 
 
-def forget(connection: Connection, folder: str, names: set[str] | None) -> None:
-    """Remove a folder's rows, or those of some of its receipts."""
-    where, values = "folder = ?", [folder]
-    if names is not None:
-        where += f" AND digest IN ({', '.join('?' * len(names))})"
-        values += [PREFIX + name.removesuffix(layout.SUFFIX) for name in names]
+def forget(connection: Connection, folder: str, names: Collection[str]) -> None:
+    """Remove the rows of some of a folder's receipts."""
+    where = "folder = ? AND digest IN (SELECT unnest(?::VARCHAR[]))"
+    values = [folder, [PREFIX + name for name in names]]
     connection.execute(f"DELETE FROM copy WHERE {where}", values)
     connection.execute(f"CREATE OR REPLACE TEMP TABLE leaving AS SELECT id, digest FROM receipt WHERE {where}", values)
     for table, key in _KEYS.items():
         connection.execute(f"DELETE FROM {table} WHERE {key} IN (SELECT {'digest' if key == 'source' else 'id'} FROM leaving)")
     connection.execute("DROP TABLE leaving")
-    connection.execute("DELETE FROM bad WHERE starts_with(path, ?)", [f"{folder}/"])
-    if names is None:
-        connection.execute("DELETE FROM folders WHERE folder = ?", [folder])
 
 
 _KEYS: Mapping[str, str] = {
@@ -178,24 +200,44 @@ _KEYS: Mapping[str, str] = {
 
 
 def names_in(connection: Connection, folders: Sequence[str]) -> dict[str, set[str]]:
-    """The receipt file names that the index has of each folder; what was bad there is to be read again."""
+    """The receipts that the index has of each folder, by bare digest; what was bad there is to be read again."""
     connection.execute("DELETE FROM bad WHERE path[:-71] IN (SELECT unnest(?::VARCHAR[]))", [list(folders)])
     rows = connection.execute(
         "SELECT folder, list(digest) FROM (SELECT folder, digest FROM receipt UNION ALL SELECT folder, digest FROM copy) "
         "WHERE folder IN (SELECT unnest(?::VARCHAR[])) GROUP BY folder",
         [list(folders)],
     ).fetchall()
-    return {folder: {name.removeprefix(PREFIX) + layout.SUFFIX for name in names} for folder, names in rows}
+    return {folder: {name.removeprefix(PREFIX) for name in names} for folder, names in rows}
+
+
+def sessions_known(connection: Connection, months: Collection[str]) -> set[str]:
+    """The session folders of these months (``2026/10``) of which the index has receipts."""
+    if not months:
+        return set()
+    rows = connection.execute(
+        "SELECT folder FROM (SELECT folder FROM receipt UNION ALL SELECT folder FROM copy) "
+        "WHERE folder[:7] IN (SELECT unnest(?::VARCHAR[])) GROUP BY folder",
+        [sorted(months)],
+    ).fetchall()
+    return {folder for (folder,) in rows}
+
+
+def replace_bad(connection: Connection, packs_read: Collection[str], bad: Sequence[tuple[str, str]]) -> None:
+    """Note which of these packs cannot be read, in the place of what was noted of them."""
+    if packs_read:
+        connection.execute("DELETE FROM bad WHERE path IN (SELECT unnest(?::VARCHAR[]))", [sorted(packs_read)])
+    if bad:
+        connection.executemany("INSERT INTO bad VALUES (?, ?)", bad)
 
 
 def orphans(connection: Connection) -> list[tuple[str, str]]:
-    """Folder and file name of copies whose receipt is gone, one for each receipt; they are copies no longer."""
+    """Folder and bare digest of copies whose receipt is gone, one for each receipt; they are copies no longer."""
     rows = connection.execute(
         "SELECT min(folder), digest FROM copy WHERE digest NOT IN (SELECT digest FROM receipt) GROUP BY digest ORDER BY digest"
     ).fetchall()
     for row in rows:
         connection.execute("DELETE FROM copy WHERE folder = ? AND digest = ?", row)
-    return [(folder, digest.removeprefix(PREFIX) + layout.SUFFIX) for folder, digest in rows]
+    return [(folder, digest.removeprefix(PREFIX)) for folder, digest in rows]
 
 
 def insert(

@@ -5,7 +5,7 @@ data. What it does not do: hold every field of the format; what is not here is l
 added here needs a new ``VERSION``, since older indexes lack it.
 """
 
-VERSION = "7"
+VERSION = "8"
 
 _SUBJECT = "STRUCT(spec VARCHAR, lane VARCHAR, arm VARCHAR, role VARCHAR, evidence VARCHAR)"
 _TEXTS = "MAP(VARCHAR, VARCHAR)"

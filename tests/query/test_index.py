@@ -13,7 +13,7 @@ import pytest
 
 from ledger.cli.main import run
 from ledger.core.errors import AgainError
-from ledger.query import index
+from ledger.query import arrivals, index
 from ledger.query.index import FILE, open_index
 from ledger.store.ledger import Ledger
 from tests.builder import Builder, new_ledger
@@ -35,7 +35,7 @@ def test_what_is_new_is_found_and_what_is_known_is_not_read_again(
 ) -> None:
     build.arm("a", {"C6": 1.0})
     assert count(ledger) == 3
-    monkeypatch.setattr(index, "RACY_NS", 0)
+    monkeypatch.setattr(arrivals, "RACY_NS", 0)
     assert count(ledger) == 3
     opened: list[str] = []
     real = os.open
@@ -44,7 +44,7 @@ def test_what_is_new_is_found_and_what_is_known_is_not_read_again(
         opened.append(str(path))
         return real(path, *rest)  # type: ignore[arg-type]  # passed on as it came
 
-    monkeypatch.setattr(index.os, "open", spy)
+    monkeypatch.setattr(os, "open", spy)
     build.arm("b", {"C6": 1.0})
     assert count(ledger) == 6
     assert len([path for path in opened if path.endswith(".json")]) == 3
