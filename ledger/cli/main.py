@@ -40,6 +40,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "sql": ("ledger.cli.sql:sql", "Run a read-only SQL query over the documented views."),
     "export": ("ledger.cli.export:export", "Write the views as Parquet, CSV or JSON Lines."),
     "verify": ("ledger.cli.verify:verify_command", "Check every digest, schema and link of the ledger."),
+    "pack": ("ledger.cli.pack:pack_command", "Put committed receipts into compressed packs, in one commit."),
     "checkpoint": ("ledger.cli.checkpoint:checkpoint", "Print a root and a count over all receipts, to publish."),
     "schema": ("ledger.cli.schema:schema", "Write the JSON Schemas of spec, site and receipt."),
 }

@@ -1,0 +1,278 @@
+"""Packing: every receipt is there at every moment, whatever kills it, and nothing but its place changes."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from ledger.receipt.model import Note
+from ledger.store import packs
+from ledger.store.git import commit_paths, uncommitted
+from ledger.store.history import check_history
+from ledger.store.ledger import Ledger
+from ledger.store.packing import choose, pack
+from ledger.store.revision import receipts_at
+from ledger.store.timeline import checkpoint, timeline
+from ledger.store.verify import Checked, verify
+from tests.builder import BEGINNING, Builder, git
+
+SESSIONS = 12
+NOTES = 4
+
+
+@pytest.fixture
+def many(ledger: Ledger) -> Ledger:
+    """A committed ledger of sessions in three months."""
+    for number in range(SESSIONS):
+        record(ledger, number, when=BEGINNING + timedelta(days=6 * number))
+    return ledger
+
+
+def record(ledger: Ledger, number: int, *, when: datetime = BEGINNING, commit: bool = True) -> Builder:
+    build = Builder(ledger, spec=f"session-{number}", token=f"{number:04x}", when=when)
+    for step in range(NOTES):
+        build.writer.record(Note(text=f"{number}/{step}", by="a tester"))
+    if commit:
+        commit_paths(ledger, build.writer.paths, f"receipts: {number}")
+    return build
+
+
+def contents(ledger: Ledger) -> Mapping[str, bytes]:
+    """Every receipt's bytes by digest, read as every command reads them."""
+    return {stored.digest: ledger.read_bytes(stored.digest) for stored in ledger.walk()}
+
+
+def loose(ledger: Ledger) -> list[Path]:
+    return sorted(ledger.receipts.glob("*/*/*/*.json"))
+
+
+def packed(ledger: Ledger) -> list[Path]:
+    return sorted(ledger.receipts.glob("*/*/*.jsonl.gz"))
+
+
+def assert_whole(ledger: Ledger, before: Mapping[str, bytes]) -> None:
+    assert contents(ledger) == before
+    assert list(verify(ledger, Checked())) == []
+
+
+def test_packing_changes_the_place_and_nothing_else(many: Ledger) -> None:
+    before, order = contents(many), timeline(many)
+    made = pack(many)
+    assert (made.receipts, made.sessions, len(made.packs)) == (SESSIONS * NOTES, SESSIONS, 3)
+    assert made.pack_bytes < made.loose_bytes
+    assert loose(many) == []
+    assert_whole(many, before)
+    assert git(many.root, "status", "--porcelain") == ""
+    assert list(check_history(many)) == []
+    assert timeline(many) == order
+    assert checkpoint(timeline(many)) == checkpoint(order)
+    assert receipts_at(many, "HEAD") == receipts_at(many, "HEAD~1") == set(before)
+
+
+def test_plain_tools_read_a_pack(many: Ledger) -> None:
+    before = contents(many)
+    for path in pack(many).packs:
+        for line in subprocess.run(["zcat", path], capture_output=True, check=True).stdout.splitlines():
+            done = subprocess.run(["sha256sum"], input=line, capture_output=True, check=True)
+            assert before["sha256:" + done.stdout.decode().split()[0]] == line
+
+
+def test_a_second_run_finds_nothing_and_a_new_session_makes_a_pack_beside_the_first(many: Ledger) -> None:
+    pack(many)
+    head = git(many.root, "rev-parse", "HEAD")
+    again = pack(many)
+    assert (again.receipts, again.commit.commit) == (0, None)
+    assert git(many.root, "rev-parse", "HEAD") == head
+    record(many, 99)
+    before = contents(many)
+    first = packed(many)
+    assert pack(many).receipts == NOTES
+    assert set(first) < set(packed(many))
+    assert_whole(many, before)
+
+
+def test_the_same_receipts_make_the_same_pack(many: Ledger, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "-q", str(many.root), "clone")
+    clone = Ledger(root=tmp_path / "clone")
+    assert [path.name for path in pack(many).packs] == [path.name for path in pack(clone).packs]
+
+
+def test_what_is_not_committed_or_being_written_or_too_young_stays_loose(many: Ledger) -> None:
+    pending = record(many, 50, commit=False)
+    writing = record(many, 51)
+    choice = choose(many, before=date(2026, 10, 25))
+    assert {path.parent.name for path in choice.loose()} == {"18T1200-session-0-0000", "24T1200-session-1-0001"}
+    made = pack(many)
+    names = (pending.writer.folder.name, writing.writer.folder.name)
+    assert [any(name in remark for remark in made.remarks) for name in names] == [True, True]
+    assert {path.parent.name for path in loose(many)} == set(names)
+
+
+def test_a_wrong_receipt_stays_loose_and_is_told(many: Ledger) -> None:
+    wrong = loose(many)[5]
+    whole = wrong.read_bytes()
+    wrong.write_bytes(whole[:-1])
+    made = pack(many)
+    assert [remark for remark in made.remarks if wrong.name in remark]
+    assert loose(many) == [wrong]
+    wrong.write_bytes(whole)
+    assert pack(many).receipts == 1
+    assert loose(many) == []
+
+
+def test_a_session_goes_on_after_it_was_packed(many: Ledger) -> None:
+    build = record(many, 70)
+    session, clock, tool = build.writer.session, build.writer._clock, build.writer._tool
+    del build
+    pack(many)
+    writer = type(Builder(many, token="0bad").writer).resume(many, session, clock=clock, tool=tool)
+    assert writer.count == NOTES
+    writer.record(Note(text="more", by="a tester"))
+    commit_paths(many, writer.paths, "more")
+    assert list(verify(many, Checked())) == []
+
+
+def test_branches_that_packed_differently_merge_and_lose_nothing(many: Ledger, tmp_path: Path) -> None:
+    before = contents(many)
+    git(many.root, "checkout", "-q", "-b", "early")
+    pack(many, before=date(2026, 11, 1))
+    git(many.root, "checkout", "-q", "main")
+    record(many, 80, when=datetime(2026, 10, 30, tzinfo=UTC))
+    after = contents(many)
+    pack(many)
+    git(many.root, "merge", "-q", "-m", "both", "early")
+    assert set(before) < set(after)
+    assert_whole(many, after)
+    assert list(check_history(many)) == []
+    assert git(many.root, "status", "--porcelain") == ""
+
+
+def test_a_pack_that_is_removed_in_a_commit_is_told_with_what_it_held(many: Ledger) -> None:
+    pack(many)
+    gone = packed(many)[0]
+    git(many.root, "rm", "-q", str(gone))
+    git(many.root, "commit", "-qm", "tidy up")
+    findings = {Path(item.path).name: item for item in check_history(many)}
+    assert {item.code for item in findings.values()} == {"removed"}
+    found = findings[gone.name]
+    assert "receipts" in found.what
+    subprocess.run(found.hint.split(), cwd=many.root, check=True)
+    assert list(check_history(many)) == []
+
+
+def test_a_commit_that_fails_leaves_every_file(many: Ledger) -> None:
+    before = contents(many)
+    (many.root / ".git" / "BISECT_LOG").write_text("")
+    with pytest.raises(Exception, match="bisection"):
+        pack(many)
+    assert len(loose(many)) == SESSIONS * NOTES
+    assert_whole(many, before)
+    (many.root / ".git" / "BISECT_LOG").unlink()
+    assert pack(many).receipts == SESSIONS * NOTES
+    assert_whole(many, before)
+
+
+def started(ledger: Ledger) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "ledger", "-C", str(ledger.root), "pack"]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def test_a_kill_at_any_moment_loses_nothing_and_the_next_run_goes_on(many: Ledger) -> None:
+    before, order = contents(many), checkpoint(timeline(many))
+    draw = random.Random("packing")
+    # It begins with the start of Python, which is not worth killing; the moments after it are.
+    for _ in range(6):
+        process = started(many)
+        time.sleep(0.25 + draw.random() * 0.35)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        (many.root / ".git" / "index.lock").unlink(missing_ok=True)  # git's own, which git tells people to remove
+        assert_whole(many, before)
+    assert started(many).wait() == 0
+    assert loose(many) == []
+    assert_whole(many, before)
+    assert uncommitted(many) == []
+    assert git(many.root, "status", "--porcelain") == ""
+    assert checkpoint(timeline(many)) == order
+    assert list(check_history(many)) == []
+
+
+# Run `ledger pack`, and die by SIGKILL at the n-th call of a function, before it or after it.
+DYING = """
+import os, signal, sys
+from pathlib import Path
+from ledger.cli.main import run
+from ledger.store import git, objects, packing
+
+owner, name, when, at, root = sys.argv[1:]
+place = {"objects": objects, "packing": packing, "git": git, "Path": Path}[owner]
+real, calls = getattr(place, name), []
+
+def dying(*arguments, **named):
+    calls.append(1)
+    if len(calls) == int(at) and when == "before":
+        os.kill(os.getpid(), signal.SIGKILL)
+    result = real(*arguments, **named)
+    if len(calls) == int(at):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return result
+
+setattr(place, name, dying)
+run(["-C", root, "pack"])
+"""
+STEPS = [
+    ("objects", "put", "before", 2),
+    ("objects", "put", "after", 1),
+    ("objects", "_link", "before", 1),
+    ("packing", "commit_paths", "before", 1),
+    ("packing", "commit_paths", "after", 1),
+    ("git", "_tell_index", "before", 1),
+    ("packing", "_remove", "before", 1),
+    ("Path", "unlink", "after", 9),
+    ("Path", "rmdir", "before", 2),
+]
+
+
+@pytest.mark.parametrize(("owner", "name", "when", "at"), STEPS)
+def test_a_kill_at_each_step_loses_nothing(many: Ledger, owner: str, name: str, when: str, at: int) -> None:
+    before = contents(many)
+    done = subprocess.run([sys.executable, "-c", DYING, owner, name, when, str(at), many.root], check=False, capture_output=True)
+    assert done.returncode == -signal.SIGKILL
+    assert_whole(many, before)
+    assert pack(many).remarks == ()
+    assert loose(many) == []
+    assert_whole(many, before)
+    assert uncommitted(many) == []
+    assert git(many.root, "status", "--porcelain") == ""
+    assert list(check_history(many)) == []
+
+
+def test_sessions_are_recorded_while_others_are_packed(many: Ledger) -> None:
+    first = started(many)
+    for number in range(200, 208):
+        record(many, number)
+    assert first.wait() == 0
+    expected = {Note(text=f"{number}/{step}", by="a tester").text for number in range(200, 208) for step in range(NOTES)}
+    assert pack(many).remarks == ()
+    texts = b"\n".join(contents(many).values()).decode()
+    assert all(f'"{text}"' in texts for text in expected)
+    assert list(verify(many, Checked())) == []
+    assert git(many.root, "status", "--porcelain") == ""
+
+
+def test_a_block_of_many_receipts_is_split_and_found_again(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packs, "BLOCK_RECEIPTS", 3)
+    monkeypatch.setattr(packs, "PACK_BYTES", 400)
+    for number in range(4):
+        record(ledger, number)
+    before = contents(ledger)
+    made = pack(ledger)
+    assert len(made.packs) > 1
+    assert_whole(ledger, before)
