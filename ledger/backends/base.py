@@ -13,6 +13,8 @@ from typing import Self
 
 from attrs import field, frozen
 
+from ledger.backends.reach import Reach
+
 
 @frozen(kw_only=True)
 class RankLaunch:
@@ -87,8 +89,19 @@ class Backend(ABC):
         """A port on ``host`` that nobody listens on at this moment."""
         return self._free_port(host)
 
+    def reach(self, node: str, host: str) -> Reach:
+        """The node called ``node`` at ``host``, for whatever is read or done on it beside its ranks.
+
+        Raises:
+            BackendError: this backend never reaches that host.
+        """
+        return self._reach(node, host)
+
     @abstractmethod
     def _start(self, launches: tuple[RankLaunch, ...]) -> Running: ...
 
     @abstractmethod
     def _free_port(self, host: str) -> int: ...
+
+    @abstractmethod
+    def _reach(self, node: str, host: str) -> Reach: ...

@@ -17,6 +17,7 @@ from attrs import define, field, frozen
 
 from ledger.backends import warden
 from ledger.backends.base import Backend, Exit, Observed, RankLaunch, Running
+from ledger.backends.reach import LocalReach, Reach
 from ledger.core.errors import BackendError, Problem
 
 INHERITED = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
@@ -51,6 +52,10 @@ class ProcessBackend(Backend):
             probe.bind((host, 0))
             return int(probe.getsockname()[1])
 
+    def _reach(self, node: str, host: str) -> Reach:
+        _only_here(node, host)
+        return LocalReach(node, environment)
+
 
 @define
 class ProcessRunning(Running):
@@ -81,15 +86,19 @@ def environment(wanted: Mapping[str, str]) -> dict[str, str]:
     return {name: os.environ[name] for name in INHERITED if name in os.environ} | dict(wanted)
 
 
-def _spawn(launch: RankLaunch) -> _Rank:
-    if launch.host not in LOCAL_HOSTS:
+def _only_here(node: str, host: str) -> None:
+    if host not in LOCAL_HOSTS:
         raise BackendError(
             Problem(
-                what=f"node {launch.node!r} is not this machine, and the backend 'process' starts nothing elsewhere",
-                value=launch.host,
+                what=f"node {node!r} is not this machine, and the backend 'process' starts nothing elsewhere",
+                value=host,
                 hint='set host = "localhost" in the site, or take a backend that reaches other machines',
             )
         )
+
+
+def _spawn(launch: RankLaunch) -> _Rank:
+    _only_here(launch.node, launch.host)
     told, status = os.pipe()
     try:
         launch.log.parent.mkdir(parents=True, exist_ok=True)
