@@ -169,8 +169,7 @@ class LocalReach(Reach):
             return Ran(status=done.returncode, out=data, err=_start_of(err, limit)[0], cut=cut)
 
     def _hold(self, argv: tuple[str, ...], stdin: bytes, limit: int) -> Held:
-        # The files outlive this call: the held program owns them until it is stopped.
-        out, err = TemporaryFile(), TemporaryFile()  # noqa: SIM115
+        out, err = TemporaryFile(), TemporaryFile()  # noqa: SIM115 - the held program owns them until it is stopped
         held = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=out, stderr=err, env=self._environment({}))
         assert held.stdin is not None
         held.stdin.write(stdin)
