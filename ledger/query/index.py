@@ -39,7 +39,7 @@ LOCK = "index.lock"
 OPEN_FOR_S = 20.0
 WRITE_FOR_S = 2.0
 PAUSE_S = 0.01
-MEMORY = "300MB"
+MEMORY = "260MB"
 
 _FOLDERS: Mapping[str, str] = {"folder": "VARCHAR", "stamp": "BIGINT"}
 

@@ -23,13 +23,13 @@ from ledger.core.digest import PREFIX
 from ledger.core.errors import LedgerError, StoreError
 from ledger.query import wire
 from ledger.receipt import codec
-from ledger.receipt.shape import outline
+from ledger.receipt.shape import fits
 from ledger.store import layout, packs
 from ledger.store.packs import Block
 
 Connection = duckdb.DuckDBPyConnection
 MAX_BYTES = 64 * 2**20
-BATCH_BYTES = 8 * 2**20
+BATCH_BYTES = 12 * 2**20
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -44,6 +44,7 @@ class Intake:
         self._root = str(receipts)
         self._scratch = scratch
         self._connection = connection
+        (self._id,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM receipt").fetchone() or (1,)
         self._lines: list[bytes] = []
         self._bad: list[tuple[str, str]] = []
         self._bytes = 0
@@ -99,7 +100,8 @@ class Intake:
             self._bad.append((f"{folder}/{layout.receipt_name(name)}", reason))
             return
         digest = PREFIX + name
-        self._lines.append(b'{"digest":"%s","folder":"%s","r":%s}\n' % (digest.encode(), folder.encode(), data))
+        self._lines.append(b'{"id":%d,"digest":"%s","folder":"%s","r":%s}\n' % (self._id, digest.encode(), folder.encode(), data))
+        self._id += 1
         self._bytes += len(data)
         if self._bytes > BATCH_BYTES:
             self._flush()
@@ -122,10 +124,13 @@ class Intake:
             if bad:
                 self._connection.executemany("INSERT INTO bad VALUES (?, ?)", bad)
             if lines:
-                with scratch_file(self._scratch) as file:
-                    file.writelines(lines)
-                    file.flush()
-                    _spread(self._connection, file.name, max(map(len, lines)))
+                # DuckDB reads a file in one thread, and several files in several.
+                with scratch_file(self._scratch) as one, scratch_file(self._scratch) as other:
+                    middle = len(lines) // 2
+                    for file, part in ((one, lines[:middle]), (other, lines[middle:])):
+                        file.writelines(part)
+                        file.flush()
+                    _spread(self._connection, [one.name, other.name], max(map(len, lines)))
         except BaseException as error:
             self._failed = error  # raised where it is waited for
 
@@ -151,7 +156,7 @@ def read(path: str) -> tuple[bytes, str | None]:
 
 def _current(data: bytes) -> tuple[bytes, str | None]:
     # The quick check passes over the bytes of what it does not read, and only ASCII needs no look at its encoding.
-    if data.isascii() and b"\n" not in data and outline(data) is not None:
+    if data.isascii() and b"\n" not in data and fits(data):
         return data, None
     try:
         return codec.encode(codec.decode(data)), None
@@ -159,14 +164,13 @@ def _current(data: bytes) -> tuple[bytes, str | None]:
         return b"", error.problems[0].what
 
 
-def _spread(connection: Connection, name: str, longest: int) -> None:
+def _spread(connection: Connection, names: list[str], longest: int) -> None:
     columns = ", ".join(f"'{column}': '{kind}'" for column, kind in wire.COLUMNS.items())
     options = f"format='newline_delimited', columns={{{columns}}}, ignore_errors=true, maximum_object_size={longest + 1}"
-    (first,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM receipt").fetchone() or (1,)
     connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE incoming AS SELECT row_number() OVER () + {int(first)} AS id, digest, folder, "
-        f"{wire.SUBJECT} AS subject, r FROM read_json(?, {options}) WHERE digest IS NOT NULL AND r.kind IS NOT NULL",
-        [name],
+        f"CREATE OR REPLACE TEMP TABLE incoming AS SELECT id, digest, folder, {wire.SUBJECT} AS subject, r "
+        f"FROM read_json(?, {options}) WHERE digest IS NOT NULL AND r.kind IS NOT NULL",
+        [names],
     )
     connection.execute(sql("ingest.sql"))
     connection.execute("DROP TABLE incoming")

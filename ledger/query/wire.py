@@ -36,5 +36,5 @@ RECEIPT = f"""STRUCT(
   note STRUCT("text" VARCHAR, "by" VARCHAR, about VARCHAR[])
 )"""
 
-COLUMNS = {"digest": "VARCHAR", "folder": "VARCHAR", "r": RECEIPT}
+COLUMNS = {"id": "BIGINT", "digest": "VARCHAR", "folder": "VARCHAR", "r": RECEIPT}
 SUBJECT = "coalesce(r.attempt.subject, r.boot.subject, r.trial.subject, r.gate.subject, r.decision.subject)"

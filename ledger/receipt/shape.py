@@ -41,16 +41,18 @@ class Outline:
     fingerprint: str | None = None
 
 
+def fits(data: bytes) -> bool:
+    """Whether these are surely the bytes of a receipt of the current version; False means: ask the codec."""
+    return _read(data) is not None
+
+
 def outline(data: bytes) -> Outline | None:
     """The outline of a receipt of the current version; None means: ask the codec."""
-    try:
-        wire = _DECODER.decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    found = _read(data)
+    if found is None:
         return None
+    wire, body = found
     kind = wire.kind
-    body = getattr(wire, kind) if kind in _NAMES else UNSET
-    if body is UNSET:
-        return None
     is_boot = kind == "boot"
     return Outline(
         kind=kind,
@@ -63,6 +65,16 @@ def outline(data: bytes) -> Outline | None:
         identity=(body.factors.identity or {}) if is_boot else None,
         fingerprint=body.fingerprint if is_boot else None,
     )
+
+
+def _read(data: bytes) -> tuple[Any, Any] | None:
+    """The receipt and its body, as structs."""
+    try:
+        wire = _DECODER.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    body = getattr(wire, wire.kind) if wire.kind in _NAMES else UNSET
+    return None if body is UNSET else (wire, body)
 
 
 @frozen(kw_only=True)

@@ -43,6 +43,7 @@ def outline_of(receipt: Receipt) -> Outline:
 def test_the_outline_of_every_known_kind_is_what_the_model_tells(receipt: Receipt) -> None:
     found = shape.outline(codec.encode(receipt))
     assert found == (outline_of(receipt) if receipt.kind in BODIES else None)
+    assert shape.fits(codec.encode(receipt)) == (found is not None)
 
 
 def places_in(value: Any) -> list[tuple[Any, Any]]:
