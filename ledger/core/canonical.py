@@ -18,12 +18,14 @@ MAX_BYTES = 64 * 1024 * 1024
 MAX_DEPTH = 64
 MAX_WHOLE = 2**53 - 1
 
-_FAST = orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
-# What orjson may spell otherwise than RFC 8785, looked for outside strings: 1.0 and -0.0, small fractions, and NaN as null;
-# then, with every digit read as 0, exponents and whole numbers that may pass 2**53.
-_TOKENS = (b".0,", b".0}", b".0]", b"0.0000", b"null")
-_SHAPES = (b"0e", b"0" * 16)
-_DIGITS_AS_ZERO = bytes.maketrans(b"123456789", b"000000000")
+_FAST = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
+# JSON is read with its alphabet made small: every mark between values as a colon, digits from 1 on as 1, false as true, null as
+# an exponent, and neither signs nor other letters. Quotes stay, so that what is in a string does not look like a number.
+_SMALL = bytes.maketrans(b"[]},123456789fn", b"::::111111111te")
+_LEFT_OUT = bytes(set(range(256)) - set(b'.0123456789:,[]}"tfen'))
+# What orjson may spell otherwise than RFC 8785 is, in that alphabet: 1.0 and -0.0; small fractions; and with no digits
+# left, exponents, and null for NaN. Whole numbers from 2**53 on it refuses itself.
+_WHOLE_FLOAT, _SMALL_FRACTION, _EXPONENT_OR_NULL = b".0:", b":0.0000", b":e:"
 # RFC 8785 sorts keys by UTF-16 code units and orjson by code points: the same order until a character beyond U+FFFF.
 _BEYOND_BMP = re.compile(rb"[\xf0-\xf4]")
 _ONE_KIND = bytes.maketrans(b"[]", b"{}")
@@ -97,9 +99,16 @@ def _may_differ(data: bytes) -> bool:
     """Whether RFC 8785 may have other bytes for the value that orjson wrote as ``data``; no only when it cannot."""
     if not data.isascii() and _BEYOND_BMP.search(data):
         return True
-    rest = _outside_strings(data) + b","
-    shape = rest.translate(_DIGITS_AS_ZERO)
-    return any(token in rest for token in _TOKENS) or any(token in shape for token in _SHAPES)
+    # Nearly always there is nothing, not even in a string, and taking the strings out costs as much as this look.
+    return _is_suspect(data) and _is_suspect(_outside_strings(data))
+
+
+def _is_suspect(data: bytes) -> bool:
+    """Whether somewhere in JSON ``data``, in a string or not, is what looks like something that orjson spells otherwise."""
+    small = b":%b:" % data.translate(_SMALL, _LEFT_OUT)
+    if _WHOLE_FLOAT in small or _SMALL_FRACTION in small:
+        return True
+    return _EXPONENT_OR_NULL in small.translate(None, b"01.")
 
 
 def _refuse(value: Any, path: str) -> None:
@@ -116,8 +125,8 @@ def _refuse(value: Any, path: str) -> None:
 
 
 def _outside_strings(data: bytes) -> bytes:
-    """JSON ``data`` without its strings."""
-    return b"".join(_unescaped(data).split(b'"')[::2])
+    """JSON ``data`` with its strings empty."""
+    return b'""'.join(_unescaped(data).split(b'"')[::2])
 
 
 def _unescaped(data: bytes) -> bytes:
@@ -127,7 +136,9 @@ def _unescaped(data: bytes) -> bytes:
 
 def _is_too_deep(data: bytes) -> bool:
     """Whether brackets outside strings are nested deeper than ``MAX_DEPTH``; what is not well-formed is left to the parser."""
-    if data.count(b"{") + data.count(b"[") <= MAX_DEPTH:
+    # What opens in the first half and what closes in the second one bound the depth, wherever it is greatest.
+    half = len(data) // 2
+    if data.count(b"{", 0, half) + data.count(b"[", 0, half) <= MAX_DEPTH >= data.count(b"}", half) + data.count(b"]", half):
         return False
     marks = _unescaped(data).translate(_ONE_KIND, _NOT_MARKS)
     levels = marks.replace(b'""', b"")

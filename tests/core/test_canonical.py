@@ -53,6 +53,20 @@ def test_a_lone_number_is_the_reference_s(number: float) -> None:
         assert canonical.encode(number) == rfc8785.dumps(number)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"value": 0.1 + 0.2, "ttft": 1 / 60, "rate": 40.00000000000001, "low": -120.00001, "few": 1e-4, "n": MAX_WHOLE},
+        {"after": "sha256:" + "5e3" * 21 + "0", "at": "2026-12-01T00:00:00Z", "ns": "1764547200000000000", "on": [True, False]},
+        {"version": "1.0", "text": '1.0, null, 1e5, "0.00001", [1.0]', "where": 'C:\\x"', "more": [1e3 + 0.5, -7, 0]},
+    ],
+)
+def test_ordinary_figures_and_words_take_the_fast_path(value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = rfc8785.dumps(value)
+    monkeypatch.setattr(rfc8785, "dumps", None)
+    assert canonical.encode(value) == expected
+
+
 @given(st.dictionaries(st.text(st.sampled_from('"\\{}[],:0.en é\U0001f600\uffff'), max_size=6), st.just(1.5), max_size=4))
 def test_keys_of_marks_do_not_fool_the_fast_path(value: dict[str, float]) -> None:
     assert canonical.encode(value) == rfc8785.dumps(value)
@@ -152,6 +166,18 @@ def test_depth_is_told_as_by_counting_one_by_one(text: str) -> None:
             canonical.decode(data)
     else:
         assert canonical.decode(data) == orjson.loads(data)
+
+
+@pytest.mark.parametrize("before", [0, 1, 40, 200])
+@pytest.mark.parametrize("after", [0, 1, 40, 200])
+def test_depth_is_bounded_wherever_it_stands(before: int, after: int) -> None:
+    for depth, is_read in ((MAX_DEPTH - 1, True), (MAX_DEPTH, False)):
+        data = b"[" + b"{}," * before + b"[" * depth + b"]" * depth + b",{}" * after + b"]"
+        if is_read:
+            assert canonical.decode(data) == orjson.loads(data)
+        else:
+            with pytest.raises(CanonicalError, match="nested deeper"):
+                canonical.decode(data)
 
 
 def test_size_is_bounded_before_parsing() -> None:
