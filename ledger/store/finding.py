@@ -49,17 +49,17 @@ class Checked:
             setattr(self, name, getattr(self, name) + number)
 
 
-def finding(ledger: Ledger, path: Path, code: str, what: str, hint: str = "") -> Finding:
+def finding(ledger: Ledger, path: Path | str, code: str, what: str, hint: str = "") -> Finding:
     """A finding about a file or folder of the ledger."""
-    shown = visible(path.relative_to(ledger.root).as_posix(), keep=frozenset())
+    shown = visible(Path(path).relative_to(ledger.root).as_posix(), keep=frozenset())
     return Finding(path=shown, code=code, what=what, hint=hint)
 
 
 def stranger(ledger: Ledger, entry: os.DirEntry[str], what: str) -> Finding:
     """A finding about something that does not belong where it stands."""
     if entry.is_symlink():
-        return finding(ledger, Path(entry.path), "link", "a symbolic link, which is never followed", REMOVE)
-    return finding(ledger, Path(entry.path), "stranger", what, MOVE)
+        return finding(ledger, entry.path, "link", "a symbolic link, which is never followed", REMOVE)
+    return finding(ledger, entry.path, "stranger", what, MOVE)
 
 
 def listed(folder: Path) -> list[os.DirEntry[str] | str]:

@@ -38,7 +38,7 @@ class Report:
 class Outward:
     """A link from a receipt to one that is not in its session: the receipt's file, the role, and the digest it names."""
 
-    path: Path
+    path: str
     role: str
     target: str
 
@@ -48,7 +48,7 @@ class _Read:
     """What the rest of its session must know of a receipt that could be read."""
 
     digest: str
-    path: Path
+    path: str
     said: Outline
 
 
@@ -83,14 +83,14 @@ def _receipts(ledger: Ledger, folder: Path, blocks: Sequence[Block], checked: Ch
             yield finding(ledger, folder, "unreadable", entry)
         elif (name := layout.hex_of(entry.name)) is not None and not entry.is_symlink():
             loose.add(name)
-            yield from _loose(ledger, folder / entry.name, checked)
+            yield from _loose(ledger, folder, entry.path, name, checked)
         elif entry.name != layout.BLOBS or not entry.is_dir(follow_symlinks=False):
             yield stranger(ledger, entry, "not the name of a receipt")
     for block in blocks:
         yield from _packed(ledger, folder, block, loose, checked)
 
 
-def _loose(ledger: Ledger, path: Path, checked: Checked) -> Iterator[_Read | Finding]:
+def _loose(ledger: Ledger, folder: Path, path: str, named: str, checked: Checked) -> Iterator[_Read | Finding]:
     try:
         data = objects.read(path, MAX_RECEIPT)
     except StoreError as error:
@@ -99,11 +99,11 @@ def _loose(ledger: Ledger, path: Path, checked: Checked) -> Iterator[_Read | Fin
     checked.receipts += 1
     checked.bytes += len(data)
     name = digest.of_bytes(data)
-    if layout.receipt_name(digest.hex_of(name)) != path.name:
+    if digest.hex_of(name) != named:
         hint = f"its bytes have {digest.short(name, 16)}…; {RESTORE}"
         yield finding(ledger, path, "digest", "the bytes are not those of the name", hint)
-        return
-    yield from _receipt(ledger, path, data, name)
+    else:
+        yield from _receipt(ledger, folder, path, data, name)
 
 
 def _packed(ledger: Ledger, folder: Path, block: Block, loose: set[str], checked: Checked) -> Iterator[_Read | Finding]:
@@ -121,10 +121,10 @@ def _packed(ledger: Ledger, folder: Path, block: Block, loose: set[str], checked
             what = f"the receipt {digest.short(named, 16)}… of {block.session} has other bytes"
             yield finding(ledger, block.path, "digest", what, RESTORE)
         else:
-            yield from _receipt(ledger, folder / layout.receipt_name(named), data, name)
+            yield from _receipt(ledger, folder, f"{folder}/{layout.receipt_name(named)}", data, name)
 
 
-def _receipt(ledger: Ledger, path: Path, data: bytes, name: str) -> Iterator[_Read | Finding]:
+def _receipt(ledger: Ledger, folder: Path, path: str, data: bytes, name: str) -> Iterator[_Read | Finding]:
     """One receipt of this digest: what it says of itself, or why it cannot be read, and what is wrong with it alone."""
     try:
         wire = canonical.decode(data)
@@ -136,7 +136,7 @@ def _receipt(ledger: Ledger, path: Path, data: bytes, name: str) -> Iterator[_Re
         return
     if not is_canonical:
         yield finding(ledger, path, "canonical", "a receipt, but not in canonical form")
-    yield from _alone(ledger, item)
+    yield from _alone(ledger, folder, item)
     yield item
 
 
@@ -157,10 +157,10 @@ def _by_the_model(wire: Any) -> Outline:
     )
 
 
-def _alone(ledger: Ledger, item: _Read) -> Iterator[Finding]:
+def _alone(ledger: Ledger, folder: Path, item: _Read) -> Iterator[Finding]:
     """What is wrong with a receipt whatever stands beside it in its session."""
     said = item.said
-    if said.session != item.path.parent.name:
+    if said.session != folder.name:
         what = f"it says session {shorten(said.session)}, and stands in another folder"
         yield finding(ledger, item.path, "session", what, "move it to the folder of its session")
     if not _is_time(said.at):
