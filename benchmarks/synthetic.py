@@ -1,20 +1,24 @@
 """Ledgers of any size, made from a seed: what the benchmarks measure on.
 
 What it does: writes sessions of attempts, boots and trials (62 metrics each, about 4 KB) in the real layout, canonical and named
-by digest, chained and linked, so that ``ledger verify`` is clean. What it does not do: measure anything. Rule kept: the same
-count and seed give the same bytes.
+by digest, chained and linked, so that ``ledger verify`` is clean. What it does not do: measure anything. Rules kept: the same
+count and seed give the same bytes, loose or packed; no more than a month of them is held at once.
 
-usage: python benchmarks/synthetic.py FOLDER RECEIPTS [SEED] [CORRECTIONS]    one correction retracts one trial, drawn at random
+usage: python benchmarks/synthetic.py FOLDER RECEIPTS [SEED] [CORRECTIONS] [--packed]
+One correction retracts one trial, drawn at random. A million receipts in packs take 0.5 GB of disk and some minutes.
 """
 
+import argparse
 import hashlib
 import random
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import orjson
+
+from ledger.store import layout, packs
 
 ARMS = ("control", "threads-2", "ubatch-64", "kv-k-q8", "no-flash", "mnbt-16k", "one-rail", "merged")
 CATEGORIES = ("code", "json", "narrative", "prose", "math", "reasoning", "summary", "format")
@@ -23,8 +27,10 @@ PER_SESSION = 48
 SPEC = b"ledger = 1\n"
 SPEC_HEX = hashlib.sha256(SPEC).hexdigest()
 
+Made = tuple[str, str, bytes]
 
-def receipts(count: int, seed: int) -> Iterator[tuple[str, str, bytes]]:
+
+def receipts(count: int, seed: int) -> Iterator[Made]:
     """``count`` receipts as (session path, hex name, bytes), session after session."""
     made = session = 0
     while made < count:
@@ -34,7 +40,7 @@ def receipts(count: int, seed: int) -> Iterator[tuple[str, str, bytes]]:
         session += 1
 
 
-def corrections(targets: Sequence[str], seed: int) -> Iterator[tuple[str, str, bytes]]:
+def corrections(targets: Sequence[str], seed: int) -> Iterator[Made]:
     """A retraction or concern of each target, in sessions of their own, a day apart."""
     draw = random.Random(f"{seed}/corrections")
     for start in range(0, len(targets), PER_SESSION):
@@ -58,30 +64,53 @@ def corrections(targets: Sequence[str], seed: int) -> Iterator[tuple[str, str, b
             yield f"receipts/{year}/{month:02}/{name}", digest, data
 
 
-def write(root: Path, count: int, seed: int = 1, corrected: int = 0) -> None:
-    """Write them below ``root``; a ``ledger.toml`` marks the folder."""
+def write(root: Path, count: int, seed: int = 1, corrected: int = 0, *, packed: bool = False) -> None:
+    """Write them below ``root``, each as a file or a month at a time in packs; a ``ledger.toml`` marks the folder."""
     root.mkdir(parents=True, exist_ok=True)
     (root / "ledger.toml").write_text("ledger = 1\n")
-    made: set[str] = set()
-    trials = []
-    for folder, name, data in receipts(count, seed):
-        trials += [f"sha256:{name}"] if b'"kind":"trial"' in data else []
-        _put(root, folder, name, data, made)
+    put = _put_packed if packed else _put_loose
+    trials: list[str] = []
+    put(root, _with_trials(receipts(count, seed), trials if corrected else None))
     chosen = random.Random(f"{seed}/chosen").sample(trials, min(corrected, len(trials)))
-    for folder, name, data in corrections(chosen, seed):
-        _put(root, folder, name, data, made)
+    put(root, corrections(chosen, seed))
 
 
-def _put(root: Path, folder: str, name: str, data: bytes, made: set[str]) -> None:
-    if folder not in made:
-        (root / folder / "blobs").mkdir(parents=True, exist_ok=True)
-        if "correction" not in folder:
-            (root / folder / "blobs" / SPEC_HEX).write_bytes(SPEC)
-        made.add(folder)
-    (root / folder / f"{name}.json").write_bytes(data)
+def _with_trials(made: Iterable[Made], trials: list[str] | None) -> Iterator[Made]:
+    """The same receipts; the digests of those that are trials are added to ``trials``."""
+    for folder, name, data in made:
+        if trials is not None and b'"kind":"trial"' in data:
+            trials.append(f"sha256:{name}")
+        yield folder, name, data
 
 
-def _session(index: int, size: int, draw: random.Random) -> Iterator[tuple[str, str, bytes]]:
+def _put_loose(root: Path, made: Iterable[Made]) -> None:
+    for folder, members in groupby(made, key=lambda item: item[0]):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+        _put_blob(root / folder)
+        for _, name, data in members:
+            (root / folder / f"{name}.json").write_bytes(data)
+
+
+def _put_packed(root: Path, made: Iterable[Made]) -> None:
+    for month, members in groupby(made, key=lambda item: item[0].rpartition("/")[0]):
+        sessions: dict[str, dict[str, bytes]] = {}
+        for folder, name, data in members:
+            sessions.setdefault(folder.rpartition("/")[2], {})[name] = data
+        (root / month).mkdir(parents=True, exist_ok=True)
+        for session in sessions:
+            _put_blob(root / month / session)
+        for pack in packs.make(sorted(sessions.items())):
+            (root / month / layout.pack_name(hashlib.sha256(pack).hexdigest())).write_bytes(pack)
+
+
+def _put_blob(folder: Path) -> None:
+    """The blob that the attempts of a session name; corrections name none."""
+    if "correction" not in folder.name:
+        (folder / "blobs").mkdir(parents=True, exist_ok=True)
+        (folder / "blobs" / SPEC_HEX).write_bytes(SPEC)
+
+
+def _session(index: int, size: int, draw: random.Random) -> Iterator[Made]:
     year, month, day = 2024 + index // 360, index // 30 % 12 + 1, index % 28 + 1
     name = f"{day:02}T{index % 24:02}{index % 60:02}-bench-{index:04x}"
     folder = f"receipts/{year}/{month:02}/{name}"
@@ -176,5 +205,17 @@ def _value(draw: random.Random, around: float) -> float:
     return (round(around * draw.gauss(1, 0.01), 1) * 100 + 1 + draw.randrange(9)) / 100
 
 
+def main() -> None:
+    """Write the ledger that the arguments ask for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("receipts", type=int)
+    parser.add_argument("seed", type=int, nargs="?", default=1)
+    parser.add_argument("corrections", type=int, nargs="?", default=0)
+    parser.add_argument("--packed", action="store_true", help="in packs instead of a file for each")
+    options = parser.parse_args()
+    write(options.folder, options.receipts, options.seed, options.corrections, packed=options.packed)
+
+
 if __name__ == "__main__":
-    write(Path(sys.argv[1]), *map(int, sys.argv[2:5]))
+    main()
