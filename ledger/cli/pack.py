@@ -4,18 +4,16 @@ What it does: packs, commits, and says how much smaller the ledger is. What it d
 loose is said with the reason; nothing to pack is no failure.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, date, datetime
 
 import click
-from rich.progress import BarColumn, Progress, TextColumn
 
-from ledger.cli.screen import err, show_json, show_line, show_remark
+from ledger.cli.bar import bar
+from ledger.cli.screen import show_json, show_line, show_remark
 from ledger.cli.state import State, json_option, pass_state
 from ledger.core.errors import ExitCode
 from ledger.store.ledger import Ledger
-from ledger.store.packing import Choice, Packed, Watch, choose, pack
+from ledger.store.packing import Choice, Packed, choose, pack
 
 HELP_BEFORE = "Only sessions that began before this day (UTC)."
 
@@ -34,7 +32,7 @@ def pack_command(state: State, before: datetime | None, dry_run: bool, as_json: 
     if dry_run:
         _show_choice(choose(ledger, before=_day(before)), as_json)
         return ExitCode.YES
-    with _shown() as watch:
+    with bar("packing", "months") as watch:
         packed = pack(ledger, before=_day(before), watch=watch)
     if as_json:
         show_json(_as_data(ledger, packed))
@@ -43,18 +41,6 @@ def pack_command(state: State, before: datetime | None, dry_run: bool, as_json: 
     for remark in packed.remarks:
         show_remark(remark, "yellow")
     return ExitCode.YES
-
-
-@contextmanager
-def _shown() -> Iterator[Watch]:
-    """A bar on a terminal; nothing on a pipe."""
-    if not err.is_terminal:
-        yield lambda done, of: None
-        return
-    columns = (TextColumn("packing"), BarColumn(), TextColumn("{task.completed} of {task.total} months"))
-    with Progress(*columns, console=err, transient=True) as progress:
-        task = progress.add_task("packing", total=None)
-        yield lambda done, of: progress.update(task, completed=done, total=of)
 
 
 def _show_choice(choice: Choice, as_json: bool) -> None:

@@ -12,6 +12,7 @@ import click
 from attrs import asdict
 
 from ledger.analysis.currency import conflicts
+from ledger.cli.bar import bar
 from ledger.cli.screen import show_json, show_line, show_remark
 from ledger.cli.state import State, json_option, pass_state
 from ledger.core import digest
@@ -71,7 +72,9 @@ def verify_command(state: State, history: bool, given: str | None, signers: Path
     """
     checked = Checked()
     ledger = Ledger.find(state.directory)
-    found = [*verify(ledger, checked), *_conflicts(ledger)]
+    with bar("verifying", "sessions") as watch:
+        found = list(verify(ledger, checked, watch))
+    found += _conflicts(ledger)
     found += check_history(ledger) if history else []
     found += check_signatures(ledger, signers) if signers is not None else []
     found += _checkpoint(ledger, given) if given is not None else []

@@ -3,7 +3,8 @@
 What it does: finds the folder that ``ledger.toml`` marks, walks its receipts and reads them by digest, loose ones and packed ones
 alike. What it does not do: write receipts (``session``), commit (``git``) or judge what it finds (``verify``). Rules kept: a
 walk is in name order, follows no link and reads no content but the headers of packs; what is no session folder, receipt or
-whole pack is passed over here and told by ``verify``.
+whole pack is passed over here and told by ``verify``; loose receipts are listed before packs, and one that is packed after it was
+listed is read from its pack, so that nothing is missed while ``packing`` is at work.
 """
 
 import os
@@ -103,14 +104,15 @@ class Ledger:
     def walk(self) -> Iterator[Stored]:
         """Every receipt, session after session, each by name; one that is both loose and packed is given once, as loose."""
         for month in self.months():
+            loose = {folder.name: _loose(folder) for folder in folders(month, layout.SESSION.fullmatch)}
             packed = packed_in(month)
-            names = {folder.name for folder in folders(month, layout.SESSION.fullmatch)}
-            for name in sorted(names | packed.keys()):
-                yield from _stored(month / name, packed.get(name, ()))
+            for name in sorted(loose.keys() | packed.keys()):
+                yield from _stored(month / name, loose.get(name, frozenset()), packed.get(name, ()))
 
     def in_session(self, folder: Path) -> list[Stored]:
         """The receipts of a session, by name."""
-        return list(_stored(folder, packed_in(folder.parent).get(folder.name, ())))
+        loose = _loose(folder)
+        return list(_stored(folder, loose, packed_in(folder.parent).get(folder.name, ())))
 
     def place_of(self, wanted: str) -> Stored:
         """Where the receipt of a full digest stands.
@@ -192,20 +194,39 @@ def load(stored: Stored) -> bytes:
     Raises:
         StoreError: it cannot be read, or its bytes are not those of its name.
     """
-    if stored.block is None:
-        data = objects.read(stored.path, MAX_RECEIPT)
-    else:
-        data = packs.contents(stored.block)[stored.block.names().index(digest.hex_of(stored.digest))]
+    data = bytes_of(stored)
     if digest.of_bytes(data) != stored.digest:
         raise StoreError(Problem(what="the bytes are not those of the name", value=str(stored.path), hint="ledger verify"))
     return data
 
 
-def _stored(folder: Path, blocks: Sequence[Block]) -> Iterator[Stored]:
+def bytes_of(stored: Stored) -> bytes:
+    """The bytes at a receipt's place; one that was packed since it was found there is read from its pack. Nothing is checked.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    name = digest.hex_of(stored.digest)
+    if stored.block is not None:
+        return packs.line(stored.block, name)
     try:
-        loose = {name for item in os.listdir(folder) if (name := layout.hex_of(item)) is not None}  # noqa: PTH208 - many names
+        return objects.read(stored.path, MAX_RECEIPT)
+    except StoreError:
+        month = stored.path.parent.parent
+        if os.path.lexists(stored.path) or (block := packs.find(month, stored.session, name)) is None:
+            raise
+    return packs.line(block, name)
+
+
+def _loose(folder: Path) -> frozenset[str]:
+    try:
+        names = os.listdir(folder)  # noqa: PTH208 - many names, no Path for each
     except (FileNotFoundError, NotADirectoryError):
-        loose = set()
+        return frozenset()
+    return frozenset(name for item in names if (name := layout.hex_of(item)) is not None)
+
+
+def _stored(folder: Path, loose: frozenset[str], blocks: Sequence[Block]) -> Iterator[Stored]:
     packed = {name: block for block in blocks for name in block.names()}
     for name in sorted(loose | packed.keys()):
         block = None if name in loose else packed[name]

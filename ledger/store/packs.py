@@ -129,6 +129,20 @@ def contents(block: Block) -> list[bytes]:
     return lines
 
 
+def find(month: Path, session: str, hex_digest: str) -> Block | None:
+    """The block that holds a receipt of a session of that month; None when no pack has it."""
+    return next((block for block in packed_in(month).get(session, ()) if block.holds(hex_digest)), None)
+
+
+def line(block: Block, hex_digest: str) -> bytes:
+    """One receipt that the block holds. Its digest is not checked here.
+
+    Raises:
+        StoreError: as :func:`contents`.
+    """
+    return contents(block)[block.names().index(hex_digest)]
+
+
 class Proofs:
     """Which loose receipts are packed as well, by packs that were read and hashed from end to end, each once."""
 

@@ -15,8 +15,8 @@ from attrs import frozen
 
 from ledger.core.digest import PREFIX
 from ledger.core.errors import Problem, UsageError
-from ledger.store import layout, merkle, objects
-from ledger.store.ledger import MAX_RECEIPT, Ledger, Stored
+from ledger.store import layout, merkle
+from ledger.store.ledger import Ledger, Stored, bytes_of
 from ledger.store.packs import contents, packed_names
 from ledger.store.program import git, git_bytes
 
@@ -54,7 +54,7 @@ def timeline(ledger: Ledger, revision: str = "HEAD") -> list[str]:
         names = [name for path in paths for name in _names(ledger, identity, path)]
         brought = []
         for stored in (there[name] for name in names if name in there):
-            place = packed[stored.digest] if stored.block else _place(objects.read(stored.path, MAX_RECEIPT))
+            place = packed[stored.digest] if stored.block else _place(bytes_of(stored))
             brought.append((stored.session, place, stored.digest))
         order |= {digest: None for _, _, digest in sorted(brought)}
     return list(order)

@@ -10,9 +10,10 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 
 from ledger.core import digest
@@ -20,7 +21,7 @@ from ledger.core.errors import StoreError, shorten
 from ledger.store import layout, packs
 from ledger.store.finding import REMOVE, RESTORE, Checked, Finding, finding, listed, reason, stranger
 from ledger.store.ledger import Ledger
-from ledger.store.packs import Block, packed_in
+from ledger.store.packs import packed_in
 from ledger.store.verify_session import Outward, Report, check_session
 
 __all__ = ["Checked", "Finding", "verify"]
@@ -30,32 +31,36 @@ KEPT = (".gitkeep", "README.md")
 AT_A_TIME = 32
 FEW = 256
 
-Session = tuple[Path, Sequence[Block]]
+Watch = Callable[[int, int], None]
 
 
-def verify(ledger: Ledger, checked: Checked) -> Iterator[Finding]:
-    """Every finding: of the folders, session after session, and of links between sessions; ``checked`` is counted up."""
+def _nobody(done: int, of: int) -> None:
+    """Hear nothing."""
+
+
+def verify(ledger: Ledger, checked: Checked, watch: Watch = _nobody) -> Iterator[Finding]:
+    """Every finding: of the folders, session after session, and of links between sessions; ``checked`` is counted up.
+
+    ``watch`` is told now and then how many sessions are done, and of how many.
+    """
     yield from _above_sessions(ledger, checked)
     outward: list[Outward] = []
-    for report in _reports(ledger, _sessions(ledger)):
+    sessions = list(ledger.sessions())
+    for report in _reports(ledger, sessions):
         checked.add(report.checked)
+        watch(checked.sessions, len(sessions))
         yield from report.findings
         outward += report.outward
     yield from _dangling(ledger, outward)
 
 
-def _sessions(ledger: Ledger) -> list[Session]:
-    found: list[Session] = []
-    packed: dict[Path, dict[str, list[Block]]] = {}
-    for folder in ledger.sessions():
-        month = packed.setdefault(folder.parent, packed_in(folder.parent) if folder.parent not in packed else {})
-        found.append((folder, month.get(folder.name, ())))
-    return found
-
-
-def _reports(ledger: Ledger, sessions: Sequence[Session]) -> Iterator[Report]:
-    """A report for every few sessions, in order."""
-    parts = [sessions[at : at + AT_A_TIME] for at in range(0, len(sessions), AT_A_TIME)]
+def _reports(ledger: Ledger, sessions: Sequence[Path]) -> Iterator[Report]:
+    """A report for every few sessions of a month, in order."""
+    parts = [
+        tuple(month[at : at + AT_A_TIME])
+        for month in (list(group) for _, group in groupby(sessions, key=lambda folder: folder.parent))
+        for at in range(0, len(month), AT_A_TIME)
+    ]
     check = partial(_check, ledger)
     # Where a process cannot be split off safely, and where a second one has no processor, there is one.
     workers = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
@@ -73,10 +78,13 @@ def _leave_interrupts_to_the_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _check(ledger: Ledger, sessions: Sequence[Session]) -> Report:
+def _check(ledger: Ledger, sessions: Sequence[Path]) -> Report:
+    """Check some sessions of one month; loose receipts are listed before packs, so that none is missed on its way into one."""
     report = Report()
-    for folder, blocks in sessions:
-        check_session(ledger, folder, blocks, report)
+    entries = [listed(folder) for folder in sessions]
+    packed = packed_in(sessions[0].parent)
+    for folder, loose in zip(sessions, entries, strict=True):
+        check_session(ledger, folder, loose, packed.get(folder.name, ()), report)
     return report
 
 

@@ -5,6 +5,7 @@ for links that lead to other sessions; it names them, and ``verify`` looks. Rule
 too large is not read; a session is checked without any other, so that several can be checked at once.
 """
 
+import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -21,8 +22,11 @@ from ledger.receipt.model import Boot, blobs, links
 from ledger.receipt.shape import Outline
 from ledger.store import layout, objects, packs
 from ledger.store.finding import RESTORE, Checked, Finding, finding, listed, reason, stranger
-from ledger.store.ledger import MAX_BLOB, MAX_RECEIPT, Ledger
+from ledger.store.ledger import MAX_BLOB, MAX_RECEIPT, Ledger, Stored, bytes_of
 from ledger.store.packs import Block
+
+Entries = Sequence[os.DirEntry[str] | str]
+"""What ``finding.listed`` gave for a folder."""
 
 
 @frozen(kw_only=True)
@@ -52,12 +56,12 @@ class _Read:
     said: Outline
 
 
-def check_session(ledger: Ledger, folder: Path, blocks: Sequence[Block], report: Report) -> None:
-    """Check the session of this folder, and of these blocks of packs, into ``report``."""
+def check_session(ledger: Ledger, folder: Path, entries: Entries, blocks: Sequence[Block], report: Report) -> None:
+    """Check the session of this folder, as it was listed, and of these blocks of packs, into ``report``."""
     report.checked.sessions += 1
     read: dict[str, _Read] = {}
     unread = 0
-    for item in _receipts(ledger, folder, blocks, report.checked):
+    for item in _receipts(ledger, folder, entries, blocks, report.checked):
         if isinstance(item, _Read):
             read.setdefault(item.digest, item)
         else:
@@ -75,10 +79,12 @@ def check_session(ledger: Ledger, folder: Path, blocks: Sequence[Block], report:
     )
 
 
-def _receipts(ledger: Ledger, folder: Path, blocks: Sequence[Block], checked: Checked) -> Iterator[_Read | Finding]:
+def _receipts(
+    ledger: Ledger, folder: Path, entries: Entries, blocks: Sequence[Block], checked: Checked
+) -> Iterator[_Read | Finding]:
     """Every receipt of the session that can be read, and what is wrong with each alone; first the loose ones."""
     loose = set()
-    for entry in listed(folder):
+    for entry in entries:
         if isinstance(entry, str):
             yield finding(ledger, folder, "unreadable", entry)
         elif (name := layout.hex_of(entry.name)) is not None and not entry.is_symlink():
@@ -92,7 +98,7 @@ def _receipts(ledger: Ledger, folder: Path, blocks: Sequence[Block], checked: Ch
 
 def _loose(ledger: Ledger, folder: Path, path: str, named: str, checked: Checked) -> Iterator[_Read | Finding]:
     try:
-        data = objects.read(path, MAX_RECEIPT)
+        data = _bytes(folder, path, named)
     except StoreError as error:
         yield finding(ledger, path, "unreadable", error.problems[0].what)
         return
@@ -104,6 +110,16 @@ def _loose(ledger: Ledger, folder: Path, path: str, named: str, checked: Checked
         yield finding(ledger, path, "digest", "the bytes are not those of the name", hint)
     else:
         yield from _receipt(ledger, folder, path, data, name)
+
+
+def _bytes(folder: Path, path: str, named: str) -> bytes:
+    """The bytes of a receipt's file; where it was packed since it was listed, those in the pack."""
+    try:
+        return objects.read(path, MAX_RECEIPT)
+    except StoreError:
+        if os.path.lexists(path):
+            raise
+    return bytes_of(Stored(digest=digest.PREFIX + named, session=folder.name, path=Path(path)))
 
 
 def _packed(ledger: Ledger, folder: Path, block: Block, loose: set[str], checked: Checked) -> Iterator[_Read | Finding]:

@@ -6,17 +6,20 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from ledger.core.errors import StoreError
 from ledger.receipt.model import Note
-from ledger.store import packs
+from ledger.store import ledger as ledger_module
+from ledger.store import packs, verify_session
+from ledger.store import verify as verify_module
 from ledger.store.git import commit_paths, uncommitted
 from ledger.store.history import check_history
-from ledger.store.ledger import Ledger
+from ledger.store.ledger import Ledger, load
 from ledger.store.packing import choose, pack
 from ledger.store.revision import receipts_at
 from ledger.store.timeline import checkpoint, timeline
@@ -265,6 +268,82 @@ def test_sessions_are_recorded_while_others_are_packed(many: Ledger) -> None:
     assert all(f'"{text}"' in texts for text in expected)
     assert list(verify(many, Checked())) == []
     assert git(many.root, "status", "--porcelain") == ""
+
+
+def test_two_that_pack_at_once_lose_nothing(many: Ledger) -> None:
+    before = contents(many)
+    for process in [started(many), started(many)]:
+        process.wait()
+    assert_whole(many, before)
+    pack(many)
+    assert loose(many) == []
+    assert_whole(many, before)
+    assert git(many.root, "status", "--porcelain") == ""
+    assert list(check_history(many)) == []
+
+
+def test_a_session_that_one_branch_packed_and_another_went_on_with_merges(many: Ledger) -> None:
+    build = record(many, 70)
+    session, clock, tool = build.writer.session, build.writer._clock, build.writer._tool
+    del build
+    git(many.root, "checkout", "-q", "-b", "runner")
+    writer = type(Builder(many, token="0bad").writer).resume(many, session, clock=clock, tool=tool)
+    for step in range(3):
+        writer.record(Note(text=f"on the runner {step}", by="a tester"))
+    commit_paths(many, writer.paths, "receipts: went on")
+    del writer
+    after = contents(many)
+    git(many.root, "checkout", "-q", "main")
+    pack(many)
+    record(many, 71)
+    after = contents(many) | after
+    git(many.root, "merge", "-q", "-m", "both", "runner")
+    assert_whole(many, after)
+    assert list(check_history(many)) == []
+    assert pack(many).receipts == 3 + NOTES
+    assert_whole(many, after)
+
+
+def just_before(monkeypatch: pytest.MonkeyPatch, place: object, name: str, act: Callable[[], object]) -> None:
+    """Have ``act`` done once, right before the next call of a function."""
+    real = getattr(place, name)
+
+    def called(*arguments: object, **named: object) -> object:
+        monkeypatch.setattr(place, name, real)
+        act()
+        return real(*arguments, **named)
+
+    monkeypatch.setattr(place, name, called)
+
+
+MOMENTS = [(verify_module, "listed"), (verify_module, "packed_in"), (verify_session, "_loose"), (verify_session, "_chain")]
+
+
+@pytest.mark.parametrize(("place", "name"), MOMENTS)
+def test_what_is_packed_while_verify_reads_is_found_whole(
+    many: Ledger, monkeypatch: pytest.MonkeyPatch, place: object, name: str
+) -> None:
+    checked = Checked()
+    just_before(monkeypatch, place, name, lambda: pack(many))
+    assert list(verify(many, checked)) == []
+    assert checked.receipts == SESSIONS * NOTES
+    assert loose(many) == []
+
+
+@pytest.mark.parametrize("name", ["folders", "packed_in", "_stored"])
+def test_what_is_packed_during_a_walk_is_given_and_read(many: Ledger, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    before = contents(many)
+    just_before(monkeypatch, ledger_module, name, lambda: pack(many))
+    walked = list(many.walk())
+    assert loose(many) == []
+    assert {stored.digest: load(stored) for stored in walked} == before
+
+
+def test_a_receipt_that_is_gone_is_told_and_not_looked_for_for_ever(many: Ledger) -> None:
+    stored = next(many.walk())
+    stored.path.unlink()
+    with pytest.raises(StoreError, match="no such file"):
+        load(stored)
 
 
 def test_a_block_of_many_receipts_is_split_and_found_again(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,12 +22,15 @@ from tests.builder import Builder
 from tests.store.ways_to_be_wrong import (
     WRONG,
     Wrong,
+    a_boot_that_is_a_trial,
     a_link_that_is_a_path,
     emptied,
     files,
     flipped_bit,
     forge,
     name_that_is_no_text,
+    pack_has_a_flipped_bit,
+    packed,
     truncated,
     write,
     wrong_file_name,
@@ -98,6 +101,47 @@ def test_a_wrong_ledger_is_told(whole: Ledger, build: Builder, wrong: Wrong, cod
         assert item.path.isprintable()
         assert item.what
         orjson.dumps([item.path, item.what, item.hint])
+
+
+IN_A_RECEIPT = [
+    (wrong, code)
+    for wrong, code in WRONG
+    if code
+    in {"shape", "canonical", "time", "dangling", "role", "gap", "fork", "chain", "fingerprint", "blob-missing", "blob-size"}
+]
+
+
+@pytest.mark.parametrize(("wrong", "code"), IN_A_RECEIPT, ids=lambda value: getattr(value, "__name__", ""))
+def test_what_is_wrong_with_a_receipt_is_told_of_a_packed_one(whole: Ledger, build: Builder, wrong: Wrong, code: str) -> None:
+    wrong(whole, build)
+    before = findings(whole)
+    if any(b"\n" in path.read_bytes() for path in build.writer.folder.glob("*.json")):
+        code = "unreadable"  # a receipt of several lines is none, and makes no block
+    packed(whole)
+    assert not list(build.writer.folder.glob("*.json"))
+    assert code in codes(whole)
+    if code != "unreadable":
+        assert set(findings(whole)) == set(before)
+
+
+def test_several_processes_find_what_one_finds(whole: Ledger, build: Builder, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(5):
+        Builder(whole, token=f"{number:04x}", spec="more").arm("x", {"C1": 1.0})
+    a_boot_that_is_a_trial(whole, build)
+    pack_has_a_flipped_bit(whole, build)
+    counts: list[dict[str, int]] = []
+    found: list[set[Finding]] = []
+    heard: list[tuple[int, int]] = []
+    for few, at_a_time in ((256, 32), (0, 1), (0, 4)):
+        monkeypatch.setattr(verify_module, "FEW", few)
+        monkeypatch.setattr(verify_module, "AT_A_TIME", at_a_time)
+        checked = Checked()
+        found.append(set(verify(whole, checked, lambda done, of: heard.append((done, of)))))
+        counts.append(checked.counts())
+    assert len(found[0]) > 1
+    assert found[0] == found[1] == found[2]
+    assert counts[0] == counts[1] == counts[2]
+    assert [done for done, of in heard if of == 6] == [6, 1, 2, 3, 4, 5, 6, 4, 6]
 
 
 @pytest.mark.parametrize("wrong", [flipped_bit, truncated, emptied, name_that_is_no_text, a_link_that_is_a_path, wrong_file_name])

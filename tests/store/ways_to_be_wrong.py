@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import os
 import shutil
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -371,6 +372,31 @@ def pack_out_of_order(ledger: Ledger, build: Builder) -> None:
     repacked(ledger, swap)
 
 
+def pack_with_a_receipt_twice(ledger: Ledger, build: Builder) -> None:
+    repacked(ledger, lambda data: data.__setitem__(slice(HEADER + 32, HEADER + 64), data[HEADER : HEADER + 32]))
+
+
+def pack_of_zeros_without_end(ledger: Ledger, build: Builder) -> None:
+    """A block of a few kilobytes whose text goes on for longer than its trailer says, by a thousand to one."""
+    path = packed(ledger)
+    whole = path.read_bytes()
+    (block,) = packs.blocks(path)
+    start = HEADER + len(block.hashes) + len(block.session) + 1
+    deflater = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    body = deflater.compress(bytes(64 * 2**20)) + deflater.flush()
+    data = bytearray(whole[:start] + body + whole[-8:])
+    data[HEADER - 4 : HEADER] = len(data).to_bytes(4, "little")
+    path.unlink()
+    write_pack(path.parent, bytes(data))
+
+
+def packed_and_loose_with_other_bytes(ledger: Ledger, build: Builder) -> None:
+    loose = {path: path.read_bytes() for path in files(ledger, "note")}
+    packed(ledger)
+    for path, data in loose.items():
+        path.write_bytes(data.replace(b'"seen"', b'"Seen"'))
+
+
 def pack_with_another_receipt_under_a_digest(ledger: Ledger, build: Builder) -> None:
     folder = next(ledger.sessions())
     path = sorted(folder.glob("*.json"))[0]
@@ -459,6 +485,9 @@ WRONG: tuple[tuple[Wrong, str], ...] = (
     (pack_that_unpacks_to_a_terabyte, "pack"),
     (pack_that_holds_more_than_it_says, "unreadable"),
     (pack_out_of_order, "pack"),
+    (pack_with_a_receipt_twice, "pack"),
+    (pack_of_zeros_without_end, "unreadable"),
+    (packed_and_loose_with_other_bytes, "digest"),
     (pack_with_another_receipt_under_a_digest, "digest"),
     (pack_is_a_link, "link"),
     (pack_in_a_session, "stranger"),
