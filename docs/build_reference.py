@@ -20,12 +20,23 @@ import click
 from ledger.cli.main import COMMANDS, cli
 from ledger.core.metrics import FAMILIES
 from ledger.core.words import Better
+from ledger.instruments.extract.registry import EXTRACTORS
 from ledger.instruments.openai import decode, prefill
 from ledger.instruments.parameters import Parameter
 from ledger.instruments.registry import INSTRUMENTS
 
 PAGES = Path(__file__).resolve().parent / "reference"
 NOTE = "<!-- Made by `python -m docs.build_reference`; edit the code that it describes. -->"
+IMPORTS_NOTES = """
+[`ledger import`](../how-to/import-results.md) recognises a file by its keys. A figure is named after the tool
+(`aiperf.ttft@C2`), keeps the tool's unit, and is never the same metric as another tool's or as one that this ledger measures,
+since tools mean different things by the same word. v41bench alone has this ledger's own definitions and names. `@C8` is a
+concurrency, `@4rps` a request rate. The headline of many samples is their median where the file has it, else their mean; the
+others are parts of it (`aiperf.ttft@C2/p99`).
+
+Formats without a sample in `tests/golden/samples/` (vLLM, SGLang, genai-perf, llama-bench, qeval, RigMark) were written from the
+tools' documents and sources and are tested on files made by hand.
+"""
 DIRECTIONS: Mapping[Better, str] = {Better.HIGHER: "higher", Better.LOWER: "lower", Better.NEITHER: "neither"}
 
 
@@ -83,6 +94,17 @@ def _sentence(text: str) -> str:
     """The first paragraph of ``text`` on one line, as a sentence."""
     flat = " ".join(text.partition("\n\n")[0].replace("``", "`").split())
     return flat[:1].upper() + flat[1:].rstrip(".") + "."
+
+
+def imports_page() -> str:
+    """``imports.md``: each format that ``ledger import`` reads, with the tool's own definitions."""
+    parts = ["# Formats that can be imported", NOTE, IMPORTS_NOTES.strip()]
+    for name in sorted(EXTRACTORS.built_in):
+        extractor = EXTRACTORS.built_in[name]()
+        rows = [f"| `{figure}` | {_cell(text)} |" for figure, text in extractor.definitions.items()]
+        parts += [f"## `{name}`", _sentence(inspect.getdoc(type(extractor)) or "")]
+        parts += ["\n".join(["| figure | what the tool means by it |", "|---|---|", *rows])] if rows else []
+    return _page(parts)
 
 
 def metrics_page() -> str:
@@ -197,6 +219,7 @@ def _cell(text: str) -> str:
 MADE: Mapping[str, Callable[[], str]] = {
     "commands.md": commands_page,
     "instruments.md": instruments_page,
+    "imports.md": imports_page,
     "metrics.md": metrics_page,
 }
 

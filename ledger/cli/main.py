@@ -38,6 +38,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "claim": ("ledger.cli.claims:claim", "Record a statement about a figure, and what it rests on."),
     "claims": ("ledger.cli.claims:claims", "Show which claims still hold."),
     "sql": ("ledger.cli.sql:sql", "Run a read-only SQL query over the documented views."),
+    "import": ("ledger.cli.import_file:import_command", "Record figures from other tools' result files."),
     "export": ("ledger.cli.export:export", "Write the views as Parquet, CSV or JSON Lines."),
     "verify": ("ledger.cli.verify:verify_command", "Check every digest, schema and link of the ledger."),
     "pack": ("ledger.cli.pack:pack_command", "Put committed receipts into compressed packs, in one commit."),
