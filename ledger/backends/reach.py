@@ -7,19 +7,25 @@ cannot be reached and a limit that passed are values, told apart from a program'
 ``_run`` and ``_hold`` alone, since files are read with coreutils where nothing better is known.
 """
 
+import contextlib
 import hashlib
 import os
+import select
 import subprocess
+import sys
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
-from attrs import define, frozen
+from attrs import frozen
 
 OUTPUT_LIMIT = 8 * 2**20
 TIMEOUT_S = 60.0
+ASK_TIMEOUT_S = 10.0
+END_OF_ANSWER = b"\n.\n"
 HASH_TIMEOUT_S = 6 * 3600.0
 CHUNK = 2**20
 BytesDone = Callable[[int], None]
@@ -76,19 +82,27 @@ class FileStatus:
 
 
 class Held(ABC):
-    """A program that runs on the node until it is told to end."""
+    """A program that runs on the node until it is told to end, and answers lines with lines."""
+
+    @abstractmethod
+    def ask(self, line: str, *, timeout_s: float = ASK_TIMEOUT_S) -> Content:
+        """Send one line; what it prints until a line that is a full stop alone, which is left out."""
 
     @abstractmethod
     def stop(self) -> Ran:
-        """Close its standard input, wait for its end, and return what it printed. Safe to call twice."""
+        """Close its standard input, wait for its end, and return what it printed and nobody read. Safe to call twice."""
 
 
 class Reach(ABC):
-    """One node. ``node`` is its name in receipts, ``key`` tells machines apart (two names of one machine share it)."""
+    """One node. ``node`` is its name in receipts, ``key`` tells machines apart (two names of one machine share it).
 
-    def __init__(self, node: str, key: str) -> None:
+    ``python`` is the Python that runs the small programs of the standard library that this project brings to a node.
+    """
+
+    def __init__(self, node: str, key: str, *, python: str = "python3") -> None:
         self.node = node
         self.key = key
+        self.python = python
 
     def run(
         self,
@@ -102,13 +116,13 @@ class Reach(ABC):
         """Run ``argv`` to its end. ``env`` is set beside what the node gives every program, as a rank's is."""
         return self._run(tuple(argv), stdin=stdin, env=dict(env or {}), timeout_s=timeout_s, limit=limit)
 
-    def hold(self, argv: Sequence[str], *, stdin: bytes = b"", limit: int = OUTPUT_LIMIT) -> Held:
-        """Start ``argv``, give it ``stdin`` and keep its standard input open until :meth:`Held.stop`.
+    def hold(self, argv: Sequence[str]) -> Held:
+        """Start ``argv`` and keep its standard input open until :meth:`Held.stop`.
 
         Raises:
             OSError: it cannot be started.
         """
-        return self._hold(tuple(argv), stdin, limit)
+        return self._hold(tuple(argv))
 
     def read(self, path: str, *, limit: int = OUTPUT_LIMIT) -> Content:
         """A file's first ``limit`` bytes."""
@@ -126,7 +140,7 @@ class Reach(ABC):
     def _run(self, argv: tuple[str, ...], *, stdin: bytes, env: dict[str, str], timeout_s: float, limit: int) -> Ran: ...
 
     @abstractmethod
-    def _hold(self, argv: tuple[str, ...], stdin: bytes, limit: int) -> Held: ...
+    def _hold(self, argv: tuple[str, ...]) -> Held: ...
 
     def _read(self, path: str, limit: int) -> Content:
         ran = self.run(["head", "-c", str(limit), "--", path], limit=limit)
@@ -150,7 +164,7 @@ class LocalReach(Reach):
     """This machine. ``inherited`` is what every program gets before ``env`` is set."""
 
     def __init__(self, node: str, inherited: Callable[[Mapping[str, str]], dict[str, str]] = dict) -> None:
-        super().__init__(node, "localhost")
+        super().__init__(node, "localhost", python=sys.executable)
         self._environment = inherited
 
     def _run(self, argv: tuple[str, ...], *, stdin: bytes, env: dict[str, str], timeout_s: float, limit: int) -> Ran:
@@ -168,13 +182,17 @@ class LocalReach(Reach):
             data, cut = _start_of(out, limit)
             return Ran(status=done.returncode, out=data, err=_start_of(err, limit)[0], cut=cut)
 
-    def _hold(self, argv: tuple[str, ...], stdin: bytes, limit: int) -> Held:
-        out, err = TemporaryFile(), TemporaryFile()  # noqa: SIM115 - the held program owns them until it is stopped
-        held = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=out, stderr=err, env=self._environment({}))
-        assert held.stdin is not None
-        held.stdin.write(stdin)
-        held.stdin.flush()
-        return _LocalHeld(process=held, out=out, err=err, limit=limit)
+    def _hold(self, argv: tuple[str, ...]) -> Held:
+        return HeldProcess(
+            subprocess.Popen(
+                argv,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=self._environment({}),
+                bufsize=0,
+            )
+        )
 
     def _read(self, path: str, limit: int) -> Content:
         try:
@@ -205,28 +223,48 @@ class LocalReach(Reach):
         return Content(data=state.hexdigest().encode())
 
 
-@define(kw_only=True)
-class _LocalHeld(Held):
-    process: subprocess.Popen[bytes]
-    out: IO[bytes]
-    err: IO[bytes]
-    limit: int
-    ended: Ran | None = None
+class HeldProcess(Held):
+    """A held program behind the pipes of a child process, which may be a client that reaches another machine."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._process = process
+        self._stdin, self._stdout = process.stdin, process.stdout
+        self._unread = b""
+        self._ended: Ran | None = None
+
+    def ask(self, line: str, *, timeout_s: float = ASK_TIMEOUT_S) -> Content:
+        """Write the line and read until the full stop; what came so far is kept where the limit passes."""
+        try:
+            self._stdin.write(line.encode() + b"\n")
+            return self._answer(time.monotonic() + timeout_s)
+        except (OSError, ValueError) as error:
+            return Content(unread=f"it does not answer: {error}")
 
     def stop(self) -> Ran:
-        if self.ended is None:
-            assert self.process.stdin is not None
+        """Close the pipe, and kill what does not end by itself."""
+        if self._ended is None:
+            with contextlib.suppress(OSError):
+                self._stdin.close()
             try:
-                self.process.stdin.close()
-                self.process.wait(timeout=10)
-            except (OSError, subprocess.TimeoutExpired):
-                self.process.kill()
-            status = self.process.wait()
-            data, cut = _start_of(self.out, self.limit)
-            self.ended = Ran(status=status, out=data, err=_start_of(self.err, self.limit)[0], cut=cut)
-            self.out.close()
-            self.err.close()
-        return self.ended
+                self._process.wait(timeout=ASK_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+            left = self._unread + (self._stdout.read(OUTPUT_LIMIT) or b"")
+            self._stdout.close()
+            self._ended = Ran(status=self._process.wait(), out=left)
+        return self._ended
+
+    def _answer(self, until: float) -> Content:
+        while not self._unread.endswith(END_OF_ANSWER) and self._unread != END_OF_ANSWER[1:]:
+            ready, _, _ = select.select([self._stdout], [], [], max(0.0, until - time.monotonic()))
+            piece = os.read(self._stdout.fileno(), CHUNK) if ready else b""
+            if not piece or len(self._unread) > OUTPUT_LIMIT:
+                return Content(unread="it ended" if ready else "it did not answer in time")
+            self._unread += piece
+        answer, self._unread = self._unread.removesuffix(END_OF_ANSWER[1:]), b""
+        return Content(data=answer)
 
 
 def _start_of(file: IO[bytes], limit: int) -> tuple[bytes, bool]:

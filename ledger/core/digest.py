@@ -23,12 +23,13 @@ CHUNK = 1024 * 1024
 class Descriptor:
     """An OCI-style descriptor: what the bytes are, their digest, and how many there are.
 
-    ``extra`` holds what else a newer version wrote into it.
+    ``annotations`` say where they came from (``node``, ``source``); ``extra`` holds what else a newer version wrote into it.
     """
 
     mediaType: str  # noqa: N815 - the name that OCI descriptors use on the wire
     digest: str
     size: int
+    annotations: Mapping[str, str] = field(factory=dict, hash=False)
     extra: Mapping[str, Any] = field(factory=dict, hash=False)
 
 

@@ -36,6 +36,7 @@ def _family(name: str, pattern: str, example: str, unit: str, better: Better, de
 
 
 _LEVEL = r"C(?P<level>[1-9][0-9]*)"
+_DURING = r"(?:@(?P<during>[A-Za-z][A-Za-z0-9_@.-]*))?"
 _PART = r"(?:/(?P<part>[a-z][a-z0-9_-]*))?"
 
 FAMILIES: tuple[Family, ...] = (
@@ -91,6 +92,46 @@ FAMILIES: tuple[Family, ...] = (
         Better.HIGHER,
         "prompt tokens over the time to the end of a one-token reply, for a unique prompt of exactly that many tokens by the "
         "server's own count; the median of the repeats",
+    ),
+    _family(
+        "mem_available_floor",
+        rf"mem_available_floor{_DURING}",
+        "mem_available_floor@prefill@2000",
+        "GiB",
+        Better.HIGHER,
+        "the lowest MemAvailable of any node while a trial ran, or while the part of it ran that stands behind the @",
+    ),
+    _family(
+        "temperature_peak",
+        r"temperature_peak",
+        "temperature_peak",
+        "degC",
+        Better.LOWER,
+        "the hottest sensor of any node while a trial ran",
+    ),
+    _family(
+        "power_mean",
+        r"power_mean",
+        "power_mean",
+        "W",
+        Better.LOWER,
+        "the mean power of all nodes together while a trial ran, by the sensors that the kernel shows",
+    ),
+    _family(
+        "clock_floor",
+        r"clock_floor",
+        "clock_floor",
+        "MHz",
+        Better.HIGHER,
+        "the lowest processor clock of any node while a trial ran, each sample the mean over its processors",
+    ),
+    _family(
+        "network_bytes",
+        r"network_bytes",
+        "network_bytes",
+        "MiB",
+        Better.NEITHER,
+        "bytes received and sent by all nodes while a trial ran, loopback left out",
     ),
     _family(
         "boot_seconds",

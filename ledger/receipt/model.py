@@ -131,7 +131,10 @@ class Attempt(Record):
 
 @frozen(kw_only=True)
 class Boot(Record):
-    """One start of a lane under an arm: what was asked, what was rendered, what was seen."""
+    """One start of a lane under an arm: what was asked, what was rendered, what was seen.
+
+    ``evidence`` is what hygiene did, word for word, with the counters before and after.
+    """
 
     subject: Subject
     attempt: str
@@ -147,6 +150,7 @@ class Boot(Record):
     reason: str | None = None
     log_tail: str | None = None
     logs: tuple[Descriptor, ...] = ()
+    evidence: tuple[Descriptor, ...] = ()
 
 
 @frozen(kw_only=True)
@@ -220,7 +224,11 @@ class Trial(Record):
 
 @frozen(kw_only=True)
 class Gate(Record):
-    """The verdict of a condition that must hold, with its raw evidence."""
+    """The verdict of a condition that must hold, with its raw evidence.
+
+    ``regates`` is the gate receipt whose evidence was read again under another version; ``reason`` says why a reading is
+    missing, or what it is made of.
+    """
 
     subject: Subject
     gate: str
@@ -232,6 +240,8 @@ class Gate(Record):
     boot: str | None = None
     value: str | None = None
     limit: str | None = None
+    reason: str | None = None
+    regates: str | None = None
     evidence: tuple[Descriptor, ...] = ()
 
 
@@ -344,7 +354,7 @@ class Receipt(Record):
 
 
 # The fields that name other receipts or blobs, wherever a record has them.
-LINKS = ("attempt", "boot")
+LINKS = ("attempt", "boot", "regates")
 LINK_LISTS = ("inputs", "targets", "replacements", "about")
 SOURCES = ("spec", "site")
 BLOB_LISTS = ("logs", "samples", "evidence")

@@ -102,7 +102,11 @@ def _blobs(names: _Names, body: Any) -> tuple[Descriptor, ...]:
     listed = [getattr(body, name).text for name in names.sources]
     for name in names.blob_lists:
         listed += getattr(body, name) or ()
-    return tuple([Descriptor(mediaType=item.mediaType, digest=item.digest, size=item.size) for item in listed])
+    return tuple([_descriptor(item) for item in listed])
+
+
+def _descriptor(item: Any) -> Descriptor:
+    return Descriptor(mediaType=item.mediaType, digest=item.digest, size=item.size, annotations=item.annotations or {})
 
 
 def _type(hint: Any) -> Any:

@@ -8,38 +8,38 @@ of it is not heard; of a document with a list that is too long nothing else is s
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ledger.core import metrics, units
+from ledger.core import metrics
 from ledger.core.errors import did_you_mean
 from ledger.core.words import Role
 from ledger.spec import values
 from ledger.spec.bases import Line, cycles, lines
 from ledger.spec.change import count_changes, settings
+from ledger.spec.gates import check_gate
 from ledger.spec.locate import Path
 from ledger.spec.model import (
+    ACTIONS,
     FORMAT,
     MAX_BOOTS,
     MAX_ITEMS,
-    ON_FAIL,
-    OPERATORS,
+    PRIVILEGES,
     SPEEDS,
-    WHEN,
+    Action,
     Arm,
     Change,
     FilePin,
-    GateSpec,
     Lane,
+    Manifest,
     Node,
     Rule,
     Site,
     Spec,
     StandIn,
+    Tree,
 )
 from ledger.spec.values import Complain
 
 LANE_FIELDS = ("id", "engine", "model", "model_revision", "quantization", "served_model", "image", "recipe", "recipe_revision")
 VARIABLES = ("node.ip", "node.name", "head.ip", "rank", "port", "python", "site.name")
-REQUEST_COUNTS = ("requests.failed", "requests.ok", "requests.launched")
-LOADS = ("host.load1", "host.load5", "host.load15")
 MAX_BASES = 100
 
 
@@ -54,7 +54,7 @@ def check_spec(spec: Spec, complain: Complain) -> None:
     for kind in ("lanes", "arms", "measures"):
         if not getattr(spec, kind):
             complain(f"no {kind}: a spec has at least one", path=(kind,))
-    if _too_long(spec, ("lanes", "arms", "measures", "gates"), complain):
+    if _too_long(spec, ("lanes", "arms", "measures", "gates", "hygiene"), complain):
         return
     for lane in spec.lanes.values():
         _lane(lane, complain)
@@ -65,7 +65,8 @@ def check_spec(spec: Spec, complain: Complain) -> None:
     _arms(spec, complain)
     values.unique([gate.id for gate in spec.gates], ("gates",), "id", complain)
     for index, gate in enumerate(spec.gates):
-        _gate(gate, ("gates", index), complain)
+        check_gate(gate, ("gates", index), spec, complain)
+    values.names_once(spec.hygiene, ("hygiene",), complain)
     if spec.rule is not None:
         _rule(spec.rule, [arm.id for arm in spec.arms], complain)
 
@@ -77,7 +78,7 @@ def check_site(site: Site, complain: Complain) -> None:
     values.filled(site.backend, ("backend",), complain)
     if not site.nodes:
         complain("no nodes: a site has at least one", path=("nodes",))
-    if _too_long(site, ("nodes", "stand_ins", "scale"), complain):
+    if _too_long(site, ("nodes", "stand_ins", "scale", "actions", "forbid", "neighbours"), complain):
         return
     values.unique([node.name for node in site.nodes], ("nodes",), "name", complain)
     for index, node in enumerate(site.nodes):
@@ -85,6 +86,10 @@ def check_site(site: Site, complain: Complain) -> None:
     for name, stand_in in site.stand_ins.items():
         values.name(name, ("stand_ins", name), complain)
         _stand_in(stand_in, ("stand_ins", name), complain)
+    for name, action in site.actions.items():
+        _action(action, ("actions", name), complain)
+    for key in ("forbid", "elevate", "neighbours"):
+        values.words(getattr(site, key), (key,), complain)
     for name, value in site.speed.items():
         if name not in SPEEDS:
             complain(f"unknown key {name!r}", path=("speed", name), hint=did_you_mean(name, SPEEDS))
@@ -178,7 +183,7 @@ def _lane(lane: Lane, complain: Complain) -> None:
     values.filled(lane.model, (*path, "model"), complain)
     values.between(lane.nodes, 1, MAX_ITEMS, (*path, "nodes"), complain)
     for index, tree in enumerate(lane.trees):
-        values.filled(tree.name, (*path, "trees", index, "name"), complain)
+        _tree(tree, (*path, "trees", index), complain)
     values.unique([tree.name for tree in lane.trees], (*path, "trees"), "name", complain)
     _server(lane, path, complain)
 
@@ -208,6 +213,10 @@ def _server(lane: Lane | StandIn, path: Path, complain: Complain) -> None:
     for name, pin in lane.files.items():
         values.name(name, (*path, "files", name), complain)
         _pin(pin, (*path, "files", name), complain)
+    for name, manifest in lane.manifests.items():
+        values.name(name, (*path, "manifests", name), complain)
+        _manifest(manifest, (*path, "manifests", name), complain)
+    values.words(lane.caches, (*path, "caches"), complain)
 
 
 def _env(env: Mapping[str, str], path: Path, known: set[str], complain: Complain) -> None:
@@ -233,6 +242,42 @@ def _pin(pin: FilePin, path: Path, complain: Complain) -> None:
             values.without_nul(text, (*path, name), complain)
 
 
+def _manifest(manifest: Manifest, path: Path, complain: Complain) -> None:
+    values.sha256(manifest.sha256, (*path, "sha256"), complain)
+    for key in ("path", "root"):
+        values.filled(getattr(manifest, key), (*path, key), complain)
+        values.without_nul(getattr(manifest, key), (*path, key), complain)
+    for key, least in (("count", 1), ("size", 0)):
+        if (value := getattr(manifest, key)) is not None:
+            values.between(value, least, 2**53 - 1, (*path, key), complain)
+
+
+def _tree(tree: Tree, path: Path, complain: Complain) -> None:
+    values.filled(tree.name, (*path, "name"), complain)
+    if tree.path is not None and tree.commit is None:
+        complain("a checkout without a commit", path=(*path, "path"), value=tree.path, hint="pin the commit that was built")
+    for key in ("repo", "commit"):
+        if (getattr(tree, key) or "").startswith("-"):
+            complain("a text that git would take for an option", path=(*path, key), value=getattr(tree, key))
+    for key in ("path", "version_file"):
+        text = getattr(tree, key)
+        if text is not None:
+            values.filled(text, (*path, key), complain)
+            values.without_nul(text, (*path, key), complain)
+
+
+def _action(action: Action, path: Path, complain: Complain) -> None:
+    values.name(action.id, path, complain)
+    if action.id in ACTIONS:
+        complain("an action of this name is built in", path=path, value=action.id, hint=f"built in: {', '.join(ACTIONS)}")
+    if not action.argv:
+        complain("an action without an argv", path=(*path, "argv"))
+    values.words(action.argv[:1], (*path, "argv"), complain)
+    for index, word in enumerate(action.argv[1:], start=1):
+        values.without_nul(word, (*path, "argv", index), complain)
+    values.one_of(action.privilege, PRIVILEGES, (*path, "privilege"), complain)
+
+
 def _change(change: Change, path: Path, known: set[str], complain: Complain) -> None:
     if change.args and settings(change.args)[0].flag is None:
         hint = "a word alone would become a value of the flag before it"
@@ -253,32 +298,6 @@ def _node(node: Node, path: Path, complain: Complain) -> None:
     values.name(node.name, (*path, "name"), complain)
     values.filled(node.host, (*path, "host"), complain)
     values.address(node.ip, (*path, "ip"), complain)
-
-
-def _gate(gate: GateSpec, path: Path, complain: Complain) -> None:
-    values.name(gate.id, (*path, "id"), complain)
-    values.filled(gate.text, (*path, "text"), complain)
-    values.one_of(gate.op, OPERATORS, (*path, "op"), complain)
-    values.one_of(gate.when, WHEN, (*path, "when"), complain)
-    values.one_of(gate.on_fail, ON_FAIL, (*path, "on_fail"), complain)
-    values.between(gate.version, 1, 1_000_000, (*path, "version"), complain)
-    dimension = _dimension(gate.reads)
-    values.quantity(gate.value, (*path, "value"), complain, dimension=dimension)
-    if dimension is None:
-        examples = [*REQUEST_COUNTS, "host.MemAvailable", *(family.example for family in metrics.FAMILIES)]
-        complain("unknown reading", path=(*path, "reads"), value=gate.reads, hint=did_you_mean(gate.reads, examples))
-    elif gate.when == "before" and not gate.reads.startswith("host."):
-        complain("only the host can be read before a boot", path=(*path, "reads"), value=gate.reads, hint='when = "after"')
-
-
-def _dimension(reads: str) -> str | None:
-    """The dimension of what a gate reads, or None when nothing of this name can be read."""
-    if reads in REQUEST_COUNTS or reads in LOADS:
-        return "count"
-    if reads.startswith("host."):
-        return "bytes" if len(reads) > len("host.") else None
-    family = metrics.describe(reads).family
-    return units.UNITS[family.unit][0] if family is not None else None
 
 
 def _rule(rule: Rule, arms: list[str], complain: Complain) -> None:

@@ -60,6 +60,8 @@ def lane_factors(lane: Lane) -> dict[str, str]:
     found |= {f"tree.{tree.name}": _tree(tree) for tree in lane.trees}
     found |= {f"package.{name}": version for name, version in lane.packages.items()}
     found |= {f"file.{name}": pin.sha256 for name, pin in lane.files.items()}
+    found |= {f"manifest.{name}": pin.sha256 for name, pin in lane.manifests.items()}
+    found |= {f"image_label.{name}": value for name, value in lane.image_labels.items()}
     return found
 
 

@@ -13,7 +13,7 @@ from ledger.core.errors import Collected, did_you_mean, nearest
 from ledger.spec.bases import Line, lines
 from ledger.spec.change import count_changes, in_words, not_there, sets_something
 from ledger.spec.load import Loaded
-from ledger.spec.model import MAX_ENTRIES, Change, Lane, Site, Spec, StandIn
+from ledger.spec.model import ACTIONS, MAX_ENTRIES, Change, Lane, Site, Spec, StandIn
 from ledger.spec.resolve import Resolved
 
 
@@ -32,6 +32,7 @@ def problems(spec: Loaded[Spec], site: Loaded[Site], arms: Mapping[str, Resolved
         if arm.id in chosen:
             _arm(spec, site, chosen[arm.id], index, arms, found)
     _scales(spec, site, found)
+    _hygiene(spec, site, found)
     return found
 
 
@@ -134,3 +135,16 @@ def _scales(spec: Loaded[Spec], site: Loaded[Site], found: Collected) -> None:
         if measure not in spec.value.measures:
             hint = did_you_mean(measure, spec.value.measures)
             found.add("unknown measure", place=site.place("scale", measure), value=measure, hint=hint)
+
+
+def _hygiene(spec: Loaded[Spec], site: Loaded[Site], found: Collected) -> None:
+    known = [*ACTIONS, *site.value.actions]
+    for index, name in enumerate(spec.value.hygiene):
+        if name not in known:
+            hint = did_you_mean(name, known)
+            what = f"site {site.value.name!r} has no action of this name, and none is built in"
+            found.add(what, place=spec.place("hygiene", index), value=name, hint=hint)
+    for index, name in enumerate(site.value.forbid):
+        if name not in known and name not in spec.value.hygiene:
+            hint = did_you_mean(name, known)
+            found.add("an unknown action is forbidden", place=site.place("forbid", index), value=name, hint=hint)

@@ -28,7 +28,10 @@ SPEEDS = ("boot_s", "prefill_tok_s", "decode_tok_s")
 
 # Closed lists of words that only specs use; those that receipts hold too are in ``core.words``.
 OPERATORS = ("<", "<=", "==", "!=", ">=", ">")
-WHEN = ("before", "after")
+WHEN = ("before", "during", "after")
+PRIVILEGES = ("none", "root")
+ACTIONS = ("sync", "compact_memory", "drop_caches")
+NEIGHBOURS = ("vllm", "sglang", "llama-server", "llama_server", "trtllm", "tensorfold")
 ON_FAIL = ("block", "mark")
 
 # What a field is to the reader: the key of its table in the table above, or whatever keys of its table no other field takes.
@@ -51,14 +54,35 @@ class FilePin:
 
 
 @frozen(kw_only=True)
+class Manifest:
+    """Files pinned by a list in the format of ``sha256sum``, on every node of the lane.
+
+    ``path`` is the list, relative to the ledger's folder, and ``sha256`` its own digest; the files that it names are looked
+    for below ``root``. ``count`` and ``size`` are how many there are and their bytes in all.
+    """
+
+    path: str = field(metadata=limited(pattern=r"\S"))
+    sha256: str = field(metadata=whole(SHA256))
+    root: str = field(default=".", metadata=limited(pattern=r"\S"))
+    count: int | None = field(default=None, metadata=limited(minimum=1))
+    size: int | None = field(default=None, metadata=limited(minimum=0))
+
+
+@frozen(kw_only=True)
 class Tree:
-    """A source tree inside an image or binary: what it is, and the commit or version that was built."""
+    """A source tree inside an image or binary: what it is, and the commit or version that was built.
+
+    ``path`` is a checkout of it on every node; with one, ``commit`` must be what is checked out there, with nothing changed
+    and to be had from ``repo``, and ``declares`` what ``version_file`` says at that commit.
+    """
 
     name: str
     repo: str | None = None
     commit: str | None = None
     version: str | None = None
     declares: str | None = None
+    path: str | None = None
+    version_file: str | None = None
     patched: bool = False
     note: str | None = None
 
@@ -68,7 +92,8 @@ class Lane:
     """A system under test: engine, image or binary, model, launch command, nodes.
 
     ``command`` is the argv of one rank and ``env`` its environment; both may hold ``${…}``. ``ready_within`` is a time.
-    ``packages`` pins installed Python distributions by version, ``files`` pins files by digest.
+    ``packages`` pins installed Python distributions by version, ``files`` and ``manifests`` pin files by digest. ``caches`` are
+    the folders that the engine compiles into: a boot that finds one of them empty is cold.
     """
 
     id: str = field(metadata=KEY)
@@ -82,6 +107,7 @@ class Lane:
     served_model: str | None = None
     image: str | None = None
     image_id: str | None = None
+    image_labels: Mapping[str, str] = field(factory=dict)
     recipe: str | None = None
     recipe_revision: str | None = None
     nodes: int = field(default=1, metadata=limited(minimum=1, maximum=MAX_ITEMS))
@@ -89,7 +115,9 @@ class Lane:
     ready_within: str = "120 s"
     packages: Mapping[str, str] = field(factory=dict, metadata=keyed(PACKAGE))
     files: Mapping[str, FilePin] = field(factory=dict, metadata=keyed(NAME))
+    manifests: Mapping[str, Manifest] = field(factory=dict, metadata=keyed(NAME))
     trees: tuple[Tree, ...] = ()
+    caches: tuple[str, ...] = ()
     note: str | None = None
 
 
@@ -141,7 +169,8 @@ class Measure:
 class GateSpec:
     """A condition: ``reads`` (``host.MemAvailable``, ``requests.failed``, a metric) ``op`` ``value``, checked ``when``.
 
-    ``when`` is ``before`` a boot, or ``after`` its trials; ``on_fail`` is ``block`` (no boot, or no verdict) or ``mark``.
+    ``when`` is ``before`` a boot, ``during`` its trials, or ``after`` them; ``on_fail`` is ``block`` (no boot, or no verdict)
+    or ``mark``. ``of`` is what the reading is about where it needs that, and ``against`` the arm that is compared with.
     """
 
     id: str = field(metadata=whole(NAME))
@@ -149,6 +178,8 @@ class GateSpec:
     reads: str
     op: str = field(metadata=limited(enum=OPERATORS))
     value: str
+    of: str | None = None
+    against: str | None = None
     when: str = field(default="before", metadata=limited(enum=WHEN))
     on_fail: str = field(default="block", metadata=limited(enum=ON_FAIL))
     version: int = field(default=1, metadata=limited(minimum=1, maximum=1_000_000))
@@ -172,7 +203,8 @@ class Rule:
 class Spec:
     """The question, lanes, arms, measures, gates and the rule. ``site`` is relative to the spec's own folder.
 
-    ``warmup`` is how many warm-up requests of other prompts are sent to a ready server before its first trial.
+    ``warmup`` is how many warm-up requests of other prompts are sent to a ready server before its first trial. ``hygiene`` names
+    what is done to each node before each boot, in order: ``sync``, ``compact_memory``, ``drop_caches`` or an action of the site.
     """
 
     ledger: int = field(metadata=limited(const=FORMAT))
@@ -184,6 +216,7 @@ class Spec:
     arms: tuple[Arm, ...] = field(metadata=limited(minItems=1, maxItems=MAX_ITEMS))
     measures: Mapping[str, Measure] = field(metadata=keyed(NAME, minProperties=1, maxProperties=MAX_ITEMS))
     gates: tuple[GateSpec, ...] = field(default=(), metadata=limited(maxItems=MAX_ITEMS))
+    hygiene: tuple[str, ...] = field(default=(), metadata=limited(maxItems=MAX_ITEMS, uniqueItems=True))
     rule: Rule | None = None
     warmup: int = field(default=2, metadata=limited(minimum=0, maximum=10_000))
 
@@ -195,6 +228,16 @@ class Node:
     name: str = field(metadata=whole(NAME))
     host: str = field(default="localhost", metadata=limited(pattern=r"\S"))
     ip: str = "127.0.0.1"
+
+
+@frozen(kw_only=True)
+class Action:
+    """Something that hygiene does on a node: an argv, what it is given on its standard input, and the privilege it needs."""
+
+    id: str = field(metadata=KEY)
+    argv: tuple[str, ...] = field(metadata=limited(minItems=1))
+    stdin: str = ""
+    privilege: str = field(default="none", metadata=limited(enum=PRIVILEGES))
 
 
 @frozen(kw_only=True)
@@ -216,6 +259,8 @@ class StandIn:
     ready_within: str = "120 s"
     packages: Mapping[str, str] = field(factory=dict, metadata=keyed(PACKAGE))
     files: Mapping[str, FilePin] = field(factory=dict, metadata=keyed(NAME))
+    manifests: Mapping[str, Manifest] = field(factory=dict, metadata=keyed(NAME))
+    caches: tuple[str, ...] = ()
     arms: Mapping[str, Change] = field(factory=dict)
 
 
@@ -224,7 +269,9 @@ class Site:
     """Where it runs: the backend, the nodes, stand-ins for lanes, and parameters scaled to what is here.
 
     ``scale`` maps a measure's id to parameters that replace the spec's; it applies to stand-ins only. ``speed`` is a rough
-    ``prefill_tok_s``, ``decode_tok_s`` and ``boot_s`` for the estimate of ``ledger plan``.
+    ``prefill_tok_s``, ``decode_tok_s`` and ``boot_s`` for the estimate of ``ledger plan``. ``actions`` are more actions of
+    hygiene, ``forbid`` names those that are not done here, and ``elevate`` is the argv in front of one that needs root.
+    ``neighbours`` are words of the command lines of servers that would disturb a boot.
     """
 
     ledger: int = field(metadata=limited(const=FORMAT))
@@ -234,3 +281,7 @@ class Site:
     stand_ins: Mapping[str, StandIn] = field(factory=dict, metadata=keyed(NAME, maxProperties=MAX_ITEMS))
     scale: Mapping[str, Mapping[str, Any]] = field(factory=dict, metadata=limited(maxProperties=MAX_ITEMS))
     speed: Mapping[str, float] = field(factory=dict, metadata=limited(propertyNames={"enum": SPEEDS}))
+    actions: Mapping[str, Action] = field(factory=dict, metadata=keyed(NAME, maxProperties=MAX_ITEMS))
+    forbid: tuple[str, ...] = field(default=(), metadata=limited(maxItems=MAX_ITEMS))
+    elevate: tuple[str, ...] = ()
+    neighbours: tuple[str, ...] = field(default=NEIGHBOURS, metadata=limited(maxItems=MAX_ITEMS))

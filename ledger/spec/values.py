@@ -122,6 +122,21 @@ def unique(names: Sequence[str], path: Path, key: str, complain: Complain) -> No
         first.setdefault(each, index)
 
 
+def words(texts: Sequence[str], path: Path, complain: Complain) -> None:
+    """Texts that each say something and that the operating system can be given."""
+    for index, text in enumerate(texts):
+        filled(text, (*path, index), complain)
+        without_nul(text, (*path, index), complain)
+
+
+def names_once(names: Sequence[str], path: Path, complain: Complain) -> None:
+    """Names, each there once."""
+    for index, text in enumerate(names):
+        name(text, (*path, index), complain)
+    for text in repeated(names):
+        complain(f"{text!r} stands twice", path=path, value=text)
+
+
 def repeated(words: Iterable[str]) -> list[str]:
     """The words that stand more than once, in order."""
     return [word for word, times in Counter(words).items() if times > 1]

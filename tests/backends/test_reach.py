@@ -22,8 +22,8 @@ class ByCommands(Reach):
     def _run(self, argv: tuple[str, ...], *, stdin: bytes, env: dict[str, str], timeout_s: float, limit: int) -> Ran:
         return self._local.run(argv, stdin=stdin, env={"PATH": os.environ["PATH"], **env}, timeout_s=timeout_s, limit=limit)
 
-    def _hold(self, argv: tuple[str, ...], stdin: bytes, limit: int) -> Held:
-        return self._local.hold(argv, stdin=stdin, limit=limit)
+    def _hold(self, argv: tuple[str, ...]) -> Held:
+        return self._local.hold(argv)
 
 
 @pytest.fixture(params=["local", "by commands"])
@@ -72,12 +72,23 @@ def test_no_program_a_limit_and_too_much_output_are_values(reach: Reach) -> None
     assert (len(long.out), long.cut, long.ok) == (100, True, True)
 
 
-def test_a_held_program_ends_when_it_is_stopped(reach: Reach) -> None:
-    program = "import sys; print(sys.stdin.readline().strip(), flush=True); sys.stdin.read(); print('end')"
-    held = reach.hold([sys.executable, "-c", program], stdin=b"first\n")
+def test_a_held_program_answers_until_it_is_stopped(reach: Reach) -> None:
+    program = "import sys\nfor line in sys.stdin: print('told', line.strip() * 3, '.', sep='\\n', flush=True)\nprint('end')"
+    held = reach.hold([sys.executable, "-c", program])
+    assert [held.ask(word).text for word in ("a", "b")] == ["told\naaa\n", "told\nbbb\n"]
     ran = held.stop()
-    assert (ran.status, ran.out) == (0, b"first\nend\n")
+    assert (ran.status, ran.out) == (0, b"end\n")
     assert held.stop() == ran
+    assert held.ask("c").unread
+
+
+def test_a_held_program_that_says_nothing_is_not_waited_for(reach: Reach) -> None:
+    held = reach.hold([sys.executable, "-c", "import sys; sys.stdin.read()"])
+    assert held.ask("a", timeout_s=0.1).unread == "it did not answer in time"
+    assert held.stop().status == 0
+    gone = reach.hold([sys.executable, "-c", "pass"])
+    assert gone.ask("a").unread
+    gone.stop()
 
 
 def test_the_process_backend_reaches_this_machine_alone() -> None:

@@ -8,6 +8,8 @@ written is a function of this file and of the codec alone.
 from collections.abc import Mapping
 from pathlib import Path
 
+from attrs import evolve
+
 from ledger.core import digest
 from ledger.core.digest import Descriptor
 from ledger.core.words import Better, CorrectionKind, Evidence, Holds, Outcome, Role, Verdict
@@ -50,6 +52,10 @@ def _blob(data: bytes, media_type: str = "text/plain") -> Descriptor:
     return digest.describe(data, media_type)
 
 
+def _from_node(data: bytes, source: str) -> Descriptor:
+    return evolve(_blob(data), annotations={"node": "spark-1", "source": source})
+
+
 def _attempt() -> Attempt:
     spec = Source(name="round2", text=_blob(b"ledger = 1\n", "application/toml"))
     site = Source(name="rack", text=_blob(b"nodes = []\n", "application/toml"))
@@ -76,6 +82,7 @@ def _boot() -> Boot:
         reason="a thread count that was not applied",
         log_tail="listening\n",
         logs=(_blob(b"listening\n"),),
+        evidence=(_from_node(b'{"action":"sync","status":0}\n', "hygiene"),),
     )
 
 
@@ -120,7 +127,9 @@ def _gate() -> Gate:
         boot=OTHER,
         value="90 GiB",
         limit="100 GiB",
-        evidence=(_blob(b"MemAvailable: 94371840 kB\n"),),
+        reason="the worst of 2 nodes",
+        regates=OTHER,
+        evidence=(_from_node(b"MemAvailable: 94371840 kB\n", "/proc/meminfo"),),
     )
 
 
