@@ -46,7 +46,7 @@ OWNERS: Mapping[str, str] = {
     "lark": "ledger.query",
 }
 DYNAMIC = "ledger.cli.main"  # the one table `command -> "module:attribute"`
-STANDARD_ONLY = ("ledger.backends.warden",)
+STANDARD_ONLY = ("ledger.backends.warden", "ledger.backends.sampler")
 OUTSIDE_WORLD = frozenset(
     {
         "asyncio",

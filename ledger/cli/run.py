@@ -5,6 +5,7 @@ What it does not do: any step of the session (``run``). Rules kept: an interrupt
 commits what was recorded and exits 130; exit 0 when all that was planned was measured, 1 when some of it was not.
 """
 
+import os
 import platform
 import secrets
 import signal
@@ -20,6 +21,7 @@ import click
 
 from ledger import __version__
 from ledger.backends import registry as backends
+from ledger.backends.base import Backend
 from ledger.cli.live import LiveView, headline
 from ledger.cli.screen import show_json, show_remark
 from ledger.cli.sites import SpecAndSite, load_for
@@ -28,13 +30,16 @@ from ledger.core.clock import SystemClock
 from ledger.core.errors import ExitCode, StoreError
 from ledger.instruments.base import Instrument
 from ledger.receipt.model import Source, Tool
+from ledger.run.conditions import HostBook
 from ledger.run.estimate import estimate
+from ledger.run.hashes import HashCache
 from ledger.run.lane import BackendStarter
-from ledger.run.preflight import HashCache
+from ledger.run.nodes import Care
+from ledger.run.preflight import Checks
 from ledger.run.records import Bench, BootResult
-from ledger.run.secrets import Concealer, load_key, places
+from ledger.run.secrets import Concealer, load_key, places, secrets_in
 from ledger.run.session import Summary, check_all_pins, find_instruments, run_session
-from ledger.run.watch import SessionEnded
+from ledger.run.watch import SessionEnded, Watcher
 from ledger.spec.plan import Plan, make_plan
 from ledger.store.git import commit_paths, uncommitted
 from ledger.store.ledger import Ledger
@@ -48,9 +53,10 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 @click.argument("spec", type=click.Path(path_type=Path))
 @click.option("--site", type=click.Path(path_type=Path), help="The site file; else LEDGER_SITE, else the one the spec names.")
 @click.option("--only", multiple=True, metavar="ARM", help="Run this arm alone; may be given more than once.")
+@click.option("--rehash", is_flag=True, help="Hash every pinned file anew, also those that look unchanged.")
 @json_option
 @pass_state
-def run(state: State, spec: Path, site: Path | None, only: tuple[str, ...], as_json: bool) -> int:
+def run(state: State, spec: Path, site: Path | None, only: tuple[str, ...], rehash: bool, as_json: bool) -> int:
     """Run SPEC: boot, measure, record a receipt for every outcome, commit.
 
     Exit code 0 when everything planned was measured, 1 when a boot failed or a gate blocks a verdict.
@@ -61,11 +67,12 @@ def run(state: State, spec: Path, site: Path | None, only: tuple[str, ...], as_j
     ledger = Ledger.find(state.directory)
     cancel = threading.Event()
     with LiveView(estimate_s=estimate(plan, instruments)) as view, interruptible(cancel):
-        check_all_pins(plan, ledger.root, hashes_of(ledger))
         clock = SystemClock()
+        checks = checks_of(ledger, backends.get(plan.site.backend), view, rehash=rehash)
+        check_all_pins(plan, checks)
         writer = SessionWriter(ledger, plan.spec.name, clock=clock, token=secrets.token_hex(2), tool=this_tool())
         start = BackendStarter(backend=backends.get(plan.site.backend), clock=clock, cancel=cancel)
-        bench = _bench(ledger, writer, start, instruments, found, view)
+        bench = _bench(ledger, writer, start, instruments, found, checks)
         try:
             summary = run_session(bench, plan)
         finally:
@@ -83,26 +90,44 @@ def _bench(
     start: BackendStarter,
     instruments: dict[str, Instrument],
     found: SpecAndSite,
-    view: LiveView,
+    checks: Checks,
 ) -> Bench:
+    conceal = concealer_of(ledger, found)
     return Bench(
         recorder=writer,
         start=start,
         instruments=instruments,
         clock=start.clock,
-        watch=view,
-        conceal=Concealer(key=load_key(ledger.state), places=places(ledger.root, sys.prefix, str(Path.home()))),
-        hashes=hashes_of(ledger),
-        root=ledger.root,
+        watch=checks.watch,
+        conceal=conceal,
+        care=Care(
+            checks=checks,
+            book=HostBook(ledger.state / "hosts.json"),
+            conceal=conceal,
+            clock=start.clock,
+            read_blob=writer.read_blob,
+        ),
         logs=ledger.state / "sessions" / writer.session,
         spec=Source(name=found.spec.value.name, text=writer.blob(found.spec.text, TOML)),
         site=Source(name=found.site.value.name, text=writer.blob(found.site.text, TOML)),
     )
 
 
-def hashes_of(ledger: Ledger) -> HashCache:
-    """The clone's cache of file digests."""
-    return HashCache(ledger.state / "hashes.json")
+def checks_of(ledger: Ledger, backend: Backend, watch: Watcher, *, rehash: bool = False) -> Checks:
+    """What checking the pins of a plan takes, with the clone's cache of file digests."""
+    hashes = HashCache(ledger.state / "hashes.json", rehash=rehash)
+    return Checks(root=ledger.root, reach=backend.reach, hashes=hashes, watch=watch)
+
+
+def concealer_of(ledger: Ledger, found: SpecAndSite) -> Concealer:
+    """What hides secrets of this clone's runs: by name, by shape, and by the values that spec and environment hold."""
+    asked = [lane.env for lane in found.spec.value.lanes.values()] + [arm.change.env for arm in found.spec.value.arms]
+    asked += [stand_in.env for stand_in in found.site.value.stand_ins.values()]
+    return Concealer(
+        key=load_key(ledger.state),
+        places=places(ledger.root, sys.prefix, str(Path.home())),
+        known=secrets_in(os.environ, *asked),
+    )
 
 
 def this_tool() -> Tool:

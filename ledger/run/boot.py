@@ -11,6 +11,7 @@ from typing import Any
 
 from attrs import evolve
 
+from ledger.backends.base import Observed
 from ledger.core.digest import Descriptor
 from ledger.core.errors import BackendError
 from ledger.core.words import Holds, Outcome
@@ -18,11 +19,13 @@ from ledger.receipt.codec import fingerprint
 from ledger.receipt.model import Agreement, Attempt, Boot, Factors, Gate, RankConfig, Subject, Trial
 from ledger.run import host
 from ledger.run.agreement import UNVERIFIED, agree, conceal, observed_tree
-from ledger.run.gates import GateVerdict, judge_after, judge_before
+from ledger.run.evidence import Evidence, keep, text_piece
+from ledger.run.gates import GateVerdict, blocks, gate_receipt
 from ledger.run.lane import LiveLane, Readiness, log_path, ready_within_s
+from ledger.run.nodes import BootNodes
 from ledger.run.preflight import check_pins
 from ledger.run.records import TEXT, Bench, BootResult
-from ledger.run.trial import run_trial, warm_up
+from ledger.run.trial import TrialRunner, warm_up
 from ledger.run.watch import BootEnded, BootStarted, Phase
 from ledger.spec.model import GateSpec
 from ledger.spec.plan import BootPlan
@@ -42,15 +45,14 @@ ALIVE = GateSpec(
 class BootRunner:
     """Runs one boot of a plan; made for it and used once."""
 
-    def __init__(
-        self, bench: Bench, plan: BootPlan, subject: Subject, *, of: int, number: int, gates: Sequence[GateSpec]
-    ) -> None:
+    def __init__(self, bench: Bench, plan: BootPlan, subject: Subject, *, of: int, number: int, nodes: BootNodes) -> None:
         self._bench = bench
         self._plan = plan
         self._subject = subject
-        self._gates = gates
+        self._nodes = nodes
         self._gate_receipts: list[tuple[str, Gate]] = []
-        self._conditions = _conditions(plan)
+        self._conditions: Mapping[str, str] = {"position": str(plan.position)}
+        self._evidence: tuple[Descriptor, ...] = ()
         self._attempt = bench.recorder.record(
             Attempt(subject=subject, spec=bench.spec, site=bench.site, number=number, position=plan.position, of=of)
         )
@@ -67,12 +69,21 @@ class BootRunner:
 
     def run(self, warmup: int) -> BootResult:
         """Do all of it and return what it gave."""
+        try:
+            return self._run(warmup)
+        finally:
+            self._nodes.end()
+
+    def _run(self, warmup: int) -> BootResult:
         self._bench.watch(Phase(name="preflight"))
-        preflight = check_pins(self._plan, self._bench.root, self._bench.hashes)
-        refusals = [str(problem) for problem in preflight.problems] + self._gates_before()
+        preflight = check_pins(self._plan, self._bench.care.checks)
+        refusals = [str(problem) for problem in preflight.problems]
+        if not refusals:
+            refusals = self._prepared()
         if refusals:
             return self._ended(self._boot(Outcome.REFUSED, reason="; ".join(refusals)))
         self._bench.watch(Phase(name="boot"))
+        self._nodes.begin()
         try:
             lane = self._bench.start(self._plan, preflight.values, self._bench.logs)
         except BackendError as error:
@@ -83,13 +94,21 @@ class BootRunner:
             self._bench.watch(Phase(name="teardown"))
             lane.stop()
 
+    def _prepared(self) -> list[str]:
+        """Clean the nodes and judge the gates that come before; the texts of those that block."""
+        self._bench.watch(Phase(name="hygiene"))
+        self._conditions, pieces = self._nodes.prepare()
+        self._evidence = keep(pieces, self._bench.recorder.blob)
+        return self._record_gates(self._nodes.gates_before(), None)
+
     def _with(self, lane: LiveLane, warmup: int) -> BootResult:
         ready = lane.wait_ready(ready_within_s(self._plan))
         if ready.outcome is not Outcome.READY:
             return self._ended(self._boot(ready.outcome, ready=ready, reason=ready.reason))
         result = self._ended(self._observed_boot(lane, ready))
-        trials = self._trials(lane, result.digest, warmup)
-        blocked = self._gates_after(lane, result.digest, [trial for _, trial in trials])
+        trials, sampled = self._trials(lane, result.digest, warmup)
+        verdicts = self._nodes.gates_after([trial for _, trial in trials], sampled, _processes(lane.observe()))
+        blocked = self._record_gates([self._alive(lane), *verdicts], result.digest)
         return evolve(result, trials=tuple(trials), gates=tuple(self._gate_receipts), blocked=tuple(blocked))
 
     def _observed_boot(self, lane: LiveLane, ready: Readiness) -> Boot:
@@ -132,6 +151,7 @@ class BootRunner:
             reason=hide.text(reason) if reason else None,
             log_tail=None if outcome is Outcome.READY else tail,
             logs=logs,
+            evidence=self._evidence,
         )
 
     def _ended(self, boot: Boot) -> BootResult:
@@ -170,66 +190,43 @@ class BootRunner:
             file.seek(max(0, path.stat().st_size - LOG_LIMIT))
             return self._bench.conceal.text(file.read(LOG_LIMIT).decode("utf-8", "replace"))
 
-    def _trials(self, lane: LiveLane, boot: str, warmup: int) -> list[tuple[str, Trial]]:
+    def _trials(self, lane: LiveLane, boot: str, warmup: int) -> tuple[list[tuple[str, Trial]], list[Evidence]]:
+        """Every trial while the server lives, and what its nodes did meanwhile."""
         model = self._plan.lane.served_model or self._plan.lane.model
-        found: list[tuple[str, Trial]] = []
         if warmup:
             warm_up(self._bench, lane, model, warmup)
+        run = TrialRunner(
+            bench=self._bench, lane=lane, subject=self._subject, boot=boot, model=model, telemetry=self._nodes.watch()
+        )
+        found: list[tuple[str, Trial]] = []
         for measure in self._plan.measures:
             for number in range(1, measure.trials + 1):
                 if lane.exits():
-                    return found
-                found.append(run_trial(self._bench, lane, self._subject, boot, measure, number, model))
-        return found
-
-    def _gates_before(self) -> list[str]:
-        reading = host.read_host()
-        verdicts = [judge_before(gate, reading) for gate in self._gates if gate.when == "before"]
-        return [text for verdict in verdicts if (text := self._record_gate(verdict, None))]
-
-    def _gates_after(self, lane: LiveLane, boot: str, trials: Sequence[Trial]) -> list[str]:
-        reading = host.read_host()
-        verdicts = [judge_after(gate, trials, reading) for gate in self._gates if gate.when == "after"]
-        return [text for verdict in [self._alive(lane), *verdicts] if (text := self._record_gate(verdict, boot))]
+                    return found, run.sampled
+                found.append(run.trial(measure, number))
+        return found, run.sampled
 
     def _alive(self, lane: LiveLane) -> GateVerdict:
         exits = lane.exits()
         log = "\n".join(self._log_text(rank.rank) for rank in self._plan.ranks)
         holds = Holds.FAIL if exits else Holds.PASS
-        return GateVerdict(gate=ALIVE, holds=holds, value=str(len(exits)), evidence=log)
+        piece = text_piece("", "logs", log)
+        return GateVerdict(gate=ALIVE, holds=holds, value=str(len(exits)), evidence=(piece,) if log else ())
+
+    def _record_gates(self, verdicts: Sequence[GateVerdict], boot: str | None) -> list[str]:
+        """Record what the gates said; the texts of those that block."""
+        return [text for verdict in verdicts if (text := self._record_gate(verdict, boot))]
 
     def _record_gate(self, verdict: GateVerdict, boot: str | None) -> str | None:
-        """Record a gate's verdict; its text when it blocks, else None."""
-        gate = verdict.gate
-        body = Gate(
-            subject=self._subject,
-            gate=gate.id,
-            version=gate.version,
-            when=gate.when,
-            holds=verdict.holds,
-            text=gate.text,
-            attempt=self._attempt,
-            boot=boot,
-            value=verdict.value,
-            limit=f"{gate.op} {gate.value}",
-            evidence=(self._bench.recorder.blob(verdict.evidence.encode(), TEXT),) if verdict.evidence else (),
-        )
+        body = gate_receipt(verdict, self._subject, self._attempt, boot, keep(verdict.evidence, self._bench.recorder.blob))
         self._gate_receipts.append((self._bench.recorder.record(body), body))
-        if verdict.holds is Holds.PASS or gate.on_fail != "block":
-            return None
-        return f"gate {gate.id!r} {verdict.holds}: {gate.text} ({gate.reads} {gate.op} {gate.value}, read {verdict.value})"
+        return blocks(verdict)
 
 
 def _flat(tree: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(value) for name, value in tree.items()}
 
 
-def _conditions(plan: BootPlan) -> dict[str, str]:
-    """States that move numbers without being config: how busy and how full the machine was as the boot began."""
-    values = host.read_host().values
-    found = {"position": str(plan.position)}
-    if "load1" in values:
-        found["load1"] = f"{values['load1']:.2f}"
-    if "MemAvailable" in values:
-        found["mem_available_gib"] = f"{values['MemAvailable'] / 2**30:.1f}"
-    return found
+def _processes(observed: Sequence[Observed]) -> list[int]:
+    """The process ids of the ranks, where the backend tells them."""
+    return [int(item.facts["pid"]) for item in observed if item.facts.get("pid", "").isdigit()]

@@ -1,8 +1,8 @@
 """Whether the instruments that a spec uses are there and take the parameters that spec and site give them.
 
 What it does: checks the measures of a spec, and the scales of a site, through ``complain`` (see ``ledger.spec.load``), so that
-their mistakes are told with all others of the file. What it does not do: run an instrument. Rule kept: a parameter is told where
-it was written: the site's in the site, the spec's in the spec.
+their mistakes are told with all others of the file. What it does not do: run an instrument. Rule kept: a parameter is told
+where it was written: the site's in the site, the spec's in the spec.
 """
 
 from collections.abc import Callable, Mapping

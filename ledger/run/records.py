@@ -15,7 +15,7 @@ from ledger.core.digest import Descriptor
 from ledger.instruments.base import Instrument
 from ledger.receipt.model import Body, Boot, Gate, Source, Subject, Trial
 from ledger.run.lane import Starter
-from ledger.run.preflight import HashCache
+from ledger.run.nodes import Care
 from ledger.run.secrets import Concealer
 from ledger.run.watch import Watcher
 from ledger.spec.plan import BootPlan
@@ -39,6 +39,10 @@ class Recorder(Protocol):
         """Write a blob, durably, and return its descriptor."""
         ...
 
+    def read_blob(self, wanted: Descriptor) -> bytes:
+        """The bytes of a blob of this session."""
+        ...
+
 
 @frozen(kw_only=True)
 class Bench:
@@ -50,8 +54,7 @@ class Bench:
     clock: Clock
     watch: Watcher
     conceal: Concealer
-    hashes: HashCache
-    root: Path
+    care: Care
     logs: Path
     spec: Source
     site: Source

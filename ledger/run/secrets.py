@@ -25,8 +25,14 @@ SHAPED = re.compile(
     r"|xox[baprs]-[A-Za-z0-9-]{10,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}|-----BEGIN [A-Z ]*PRIVATE KEY-----)"
 )
 _URL_PASSWORD = re.compile(r"(?<=://)(?P<user>[^/@:\s]*):(?P<password>[^/@\s]+)@")
+# What a query (``?api_key=…``) and a header (``Authorization: Bearer …``) carry.
+_QUERY = re.compile(
+    r"(?i)(?<=[?&])(?P<name>(?:[\w-]*[_-])?(?:token|secret|password|api_?key|access_?key|key|auth|sig))=(?P<value>[^&\s\"'#]+)"
+)
+_BEARER = re.compile(r"(?i)\b(?P<scheme>Bearer|Basic)[ ](?P<value>[A-Za-z0-9+/=._~-]{8,})")
 _FLAG = re.compile(r"--?[A-Za-z][\w-]*")
 PREFIX = "secret:hmac-sha256:"
+SHORTEST = 8
 
 
 def load_key(state: Path) -> bytes:
@@ -48,10 +54,12 @@ class Concealer:
     """What stands between a session and its receipts: secrets become keyed digests, this machine's folders become names.
 
     ``places`` maps an absolute folder to what is written for it (``${venv}``, ``${root}``, ``${home}``), longest first.
+    ``known`` are values that are secret wherever they stand, longest first (:func:`secrets_in`).
     """
 
     key: bytes
     places: Mapping[str, str]
+    known: tuple[str, ...] = ()
 
     def env(self, env: Mapping[str, str]) -> dict[str, str]:
         """``env`` with every secret value concealed; names are kept."""
@@ -79,7 +87,12 @@ class Concealer:
         return PREFIX + hmac.new(self.key, value.encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest()[:16]
 
     def text(self, text: str) -> str:
-        """``text`` with secret-shaped parts and passwords in URLs concealed, and this machine's folders named."""
+        """``text`` with known secrets, secret-shaped parts and secrets in URLs concealed, and this machine's folders named."""
+        for secret in self.known:
+            if secret in text:
+                text = text.replace(secret, self.value(secret))
+        text = _QUERY.sub(lambda match: f"{match['name']}={self.value(match['value'])}", text)
+        text = _BEARER.sub(lambda match: f"{match['scheme']} {self.value(match['value'])}", text)
         text = _URL_PASSWORD.sub(lambda match: f"{match['user']}:{self.value(match['password'])}@", text)
         text = SHAPED.sub(lambda match: self.value(match.group()), text)
         for folder, name in self.places.items():
@@ -99,6 +112,12 @@ class Concealer:
 
     def _entry(self, name: str, value: Any) -> Any:
         return self.value(value) if isinstance(value, str) and NAMED.search(name) else self.tree(value)
+
+
+def secrets_in(*environments: Mapping[str, str]) -> tuple[str, ...]:
+    """The values of secret-named variables, longest first; short ones are left out, since they stand in innocent words too."""
+    values = {value for env in environments for name, value in env.items() if NAMED.search(name) and len(value) >= SHORTEST}
+    return tuple(sorted((value for value in values if not value.startswith(PREFIX)), key=lambda value: (-len(value), value)))
 
 
 def places(root: Path, prefix: str, home: str) -> dict[str, str]:

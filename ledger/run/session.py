@@ -1,12 +1,12 @@
 """A session: every boot of a plan, one after the other, then the rule, then one commit.
 
 What it does: checks the pins of all boots at once; runs the boots in the plan's order; applies the rule to what they gave. What
-it does not do: a boot's own steps (``boot``), or commit (its caller does). Rules kept: when a pin fails, nothing has been booted
-and nothing recorded; a boot that fails does not stop the ladder; an interrupt keeps every receipt that was written.
+it does not do: a boot's own steps (``boot``), or commit (its caller does). Rules kept: when a pin fails, nothing has been
+booted and nothing recorded; a boot that fails does not stop the ladder; an interrupt keeps every receipt that was written.
 """
 
 from collections import Counter
-from pathlib import Path
+from collections.abc import Sequence
 
 from attrs import frozen
 
@@ -14,10 +14,11 @@ from ledger.core.errors import BackendError, Problem
 from ledger.core.words import Outcome
 from ledger.instruments import registry
 from ledger.instruments.base import Instrument
-from ledger.receipt.model import Subject
+from ledger.receipt.model import Subject, Trial
 from ledger.run.boot import BootRunner
-from ledger.run.decide import decide
-from ledger.run.preflight import HashCache, check_pins
+from ledger.run.decide import control_of, decide
+from ledger.run.nodes import BootNodes
+from ledger.run.preflight import Checks, check_pins
 from ledger.run.records import Bench, BootResult
 from ledger.run.watch import SessionStarted
 from ledger.spec.plan import BootPlan, Plan
@@ -56,16 +57,15 @@ def run_session(bench: Bench, plan: Plan) -> Summary:
     numbers: Counter[str] = Counter()
     for boot in plan.boots:
         numbers[boot.arm.id] += 1
-        runner = BootRunner(
-            bench, boot, _subject(plan, boot), of=len(plan.boots), number=numbers[boot.arm.id], gates=plan.spec.gates
-        )
+        nodes = _nodes(bench, plan, boot, done)
+        runner = BootRunner(bench, boot, _subject(plan, boot), of=len(plan.boots), number=numbers[boot.arm.id], nodes=nodes)
         done.append(runner.run(plan.spec.warmup))
     if plan.spec.rule is not None:
         decide(bench, plan.spec.rule, done)
     return Summary(boots=tuple(done))
 
 
-def check_all_pins(plan: Plan, root: Path, hashes: HashCache) -> None:
+def check_all_pins(plan: Plan, checks: Checks) -> None:
     """Check the pins of every boot; each distinct failure is told once.
 
     Raises:
@@ -73,10 +73,22 @@ def check_all_pins(plan: Plan, root: Path, hashes: HashCache) -> None:
     """
     problems: dict[str, Problem] = {}
     for boot in plan.boots:
-        for problem in check_pins(boot, root, hashes).problems:
+        for problem in check_pins(boot, checks).problems:
             problems.setdefault(str(problem), problem)
     if problems:
         raise PreflightError(problems.values())
+
+
+def _nodes(bench: Bench, plan: Plan, boot: BootPlan, done: Sequence[BootResult]) -> BootNodes:
+    """The nodes of one boot; gates that compare see the last ready boot of the arm that they name, or of the control."""
+    arms = {arm.id: arm for arm in plan.spec.arms}
+    own = control_of(boot.arm, plan.spec.rule, arms) if plan.spec.rule else boot.arm.base
+
+    def control_trials(arm: str | None) -> Sequence[Trial]:
+        last = next((each for each in reversed(done) if each.subject.arm == (arm or own) and each.trials), None)
+        return [trial for _, trial in last.trials] if last else []
+
+    return BootNodes(care=bench.care, plan=boot, spec=plan.spec, site=plan.site, control_trials=control_trials)
 
 
 def _subject(plan: Plan, boot: BootPlan) -> Subject:

@@ -110,6 +110,14 @@ class SessionWriter:
             self._put(self.folder / layout.BLOBS / digest.hex_of(described.digest), data)
         return described
 
+    def read_blob(self, wanted: Descriptor) -> bytes:
+        """The bytes of a blob of this session, checked against its descriptor.
+
+        Raises:
+            NotFoundError: it is not there. StoreError: other bytes stand in its place.
+        """
+        return self._ledger.read_blob(self.session, wanted)
+
     def _put(self, path: Path, data: bytes) -> None:
         if not self._is_mine:
             self._begin()

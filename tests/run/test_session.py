@@ -16,6 +16,8 @@ from ledger.core.words import Holds, Outcome, Verdict
 from ledger.instruments import registry
 from ledger.instruments.transcript import decode as decode_transcript
 from ledger.receipt.model import Attempt, Boot, Decision, Gate, Receipt, Trial
+from ledger.run.evidence import Evidence, Piece
+from ledger.run.telemetry import figures_of
 from ledger.store.ledger import Ledger
 from ledger.store.verify import Checked, verify
 from tests.builder import git
@@ -27,6 +29,7 @@ id = "faster"
 base = "base"
 change = { args = ["--delay", "0.008"] }
 """
+HOST_FIGURES = ("mem_available_floor", "temperature", "power", "clock", "network")
 RULE = """
 [rule]
 metrics = ["C1", "C2"]
@@ -111,13 +114,17 @@ def test_a_boot_holds_what_was_asked_rendered_and_seen(ledger: Ledger, make_spec
     assert "hunter2" not in "".join(stored.path.read_text() for stored in ledger.walk() if "HF_TOKEN" in stored.path.read_text())
 
 
-def test_figures_can_be_made_again_from_the_blob_alone(ledger: Ledger, make_spec: MakeSpec) -> None:
+def test_figures_can_be_made_again_from_the_blobs_alone(ledger: Ledger, make_spec: MakeSpec) -> None:
     ledger_run(ledger, make_spec())
     (trial,) = trials(ledger)
     session = next(receipt.session for receipt in receipts(ledger))
     plan, transcript = decode_transcript(ledger.read_blob(session, trial.samples[0]))
     again = registry.get(trial.instrument.name).reduce(trial.instrument.parameters, plan, transcript)
-    assert dict(again.figures) == dict(trial.figures)
+    data = ledger.read_blob(session, trial.samples[1])
+    piece = Piece(annotations=trial.samples[1].annotations, data=data, media_type=trial.samples[1].mediaType)
+    sampled = figures_of(Evidence(nodes=("here",), pieces=(piece,)))
+    assert {"mem_available_floor", "mem_available_floor@C1", "mem_available_floor@C2", "network_bytes"} <= set(sampled)
+    assert {**again.figures, **sampled} == dict(trial.figures)
     assert trial.requests.ok == trial.requests.launched == 6
 
 
@@ -172,7 +179,9 @@ def test_a_server_that_answers_500_gives_counted_failures_and_no_figure(ledger: 
     (trial,) = trials(ledger)
     assert trial.requests.failed == 6
     assert list(trial.requests.reasons) == ["http 500"]
-    assert all(figure.value is None for figure in trial.figures.values())
+    answered = {name: figure for name, figure in trial.figures.items() if not name.startswith(HOST_FIGURES)}
+    assert len(answered) > 4
+    assert all(figure.value is None for figure in answered.values())
     assert gates(ledger)["server-alive"].holds is Holds.PASS
 
 

@@ -1,0 +1,169 @@
+"""The nodes of one boot, from its hygiene to its last gate.
+
+What it does: cleans the nodes, finds their conditions, gathers what gates read before, during and after the boot, and samples
+them while trials run. What it does not do: judge a gate (``gates``), record anything, or start a rank (``boot``). Rules kept: a
+node is reached through the backend's own :class:`Reach`; what cannot be reached or read is told in the evidence and never taken
+for good.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from attrs import define, field, frozen
+
+from ledger.backends.reach import LocalReach, Reach
+from ledger.core.clock import Clock
+from ledger.core.errors import BackendError, LedgerError
+from ledger.receipt.model import Trial
+from ledger.run import host, kernel, sides
+from ledger.run.conditions import HostBook, cache_condition, host_conditions, load_conditions
+from ledger.run.evidence import Evidence, Piece, joined, text_piece
+from ledger.run.gates import GateVerdict, judge
+from ledger.run.hygiene import clean
+from ledger.run.manifests import MANIFEST
+from ledger.run.preflight import Checks, check_manifest, nodes_of
+from ledger.run.secrets import Concealer
+from ledger.run.sides import ReadBlob
+from ledger.run.telemetry import Telemetry
+from ledger.spec.model import GateSpec, Site, Spec
+from ledger.spec.plan import BootPlan
+
+ControlTrials = Callable[[str | None], Sequence[Trial]]
+"""The trials of the last boot of an arm, or of the boot's own control where no arm is named."""
+
+
+@frozen(kw_only=True)
+class Care:
+    """What nodes are cared for with: the checks and how nodes are reached, this clone's book of hosts, and secrets."""
+
+    checks: Checks
+    book: HostBook
+    conceal: Concealer
+    clock: Clock
+    read_blob: ReadBlob
+
+
+@define(kw_only=True)
+class BootNodes:
+    """The nodes of one boot; made for it and used once. ``unreached`` holds why a node has no reach."""
+
+    care: Care
+    plan: BootPlan
+    spec: Spec
+    site: Site
+    control_trials: ControlTrials
+    reaches: tuple[Reach, ...] = field(init=False, default=())
+    unreached: dict[str, str] = field(init=False, factory=dict)
+    telemetry: Telemetry | None = field(init=False, default=None)
+    _marks: dict[str, kernel.Mark] = field(init=False, factory=dict)
+    _before: Evidence = field(init=False, factory=Evidence)
+
+    def __attrs_post_init__(self) -> None:
+        found: list[Reach] = []
+        for node in nodes_of(self.plan):
+            try:
+                found.append(self.care.checks.reach(node.name, node.host))
+            except BackendError as error:
+                self.unreached[node.name] = "; ".join(problem.what for problem in error.problems)
+        self.reaches = tuple(found)
+
+    def prepare(self) -> tuple[Mapping[str, str], tuple[Piece, ...]]:
+        """Do the hygiene and read the nodes; the boot's conditions, and what hygiene did."""
+        hygiene = clean(self.spec.hygiene, self.site, self.reaches, self.care.conceal)
+        now = self.care.clock.now().timestamp()
+        conditions = {
+            "position": str(self.plan.position),
+            **hygiene.conditions,
+            **cache_condition(self.plan.lane.caches, self.reaches),
+            **host_conditions(self.reaches, self.care.book, now),
+        }
+        self._before = self._read("before", (os.getpid(),))
+        return conditions | load_conditions(self._before, self.site.neighbours), hygiene.pieces
+
+    def gates_before(self) -> list[GateVerdict]:
+        """The gates that come before, by what was read after the hygiene."""
+        return [judge(gate, self._before) for gate in self._gates("before")]
+
+    def begin(self) -> None:
+        """Note where each kernel log ends; called just before ranks are started."""
+        if any(gate.reads == "kernel.events" for gate in self._gates("during")):
+            self._marks = {reach.node: kernel.mark(reach) for reach in self.reaches}
+
+    def watch(self) -> Telemetry:
+        """Start sampling the nodes, for the trials."""
+        self.telemetry = Telemetry(self.reaches)
+        return self.telemetry
+
+    def gates_after(self, trials: Sequence[Trial], sampled: Sequence[Evidence], own: Iterable[int]) -> list[GateVerdict]:
+        """The gates of ``during`` and ``after``; ``own`` are the processes of the boot's ranks."""
+        during = joined([Evidence(nodes=self._names()), *sampled, *self._kernel_logs()])
+        verdicts = [judge(gate, during) for gate in self._gates("during")]
+        gates = self._gates("after")
+        read = self._read("after", (os.getpid(), *own)) if any(_is_of_nodes(gate) for gate in gates) else Evidence()
+        for gate in gates:
+            beside = self._sides(gate, trials)
+            verdicts.append(judge(gate, joined([read, Evidence(trials=tuple(trials)), beside])))
+        return verdicts
+
+    def end(self) -> None:
+        """Stop the samplers and note the time; called when the ranks are gone."""
+        if self.telemetry is not None:
+            self.telemetry.stop()
+        for reach in self.reaches:
+            self.care.book.end(reach.key, self.care.clock.now().timestamp())
+
+    def _names(self) -> tuple[str, ...]:
+        return tuple(node.name for node in nodes_of(self.plan))
+
+    def _gates(self, when: str) -> list[GateSpec]:
+        return [gate for gate in self.spec.gates if gate.when == when]
+
+    def _read(self, when: str, own: Sequence[int]) -> Evidence:
+        gates = self._gates(when)
+        neighbours = self.site.neighbours if when == "before" else ()
+        wanted = host.Wanted(
+            disks=tuple(dict.fromkeys(gate.of or "." for gate in gates if gate.reads == "host.disk_free")),
+            patterns=tuple(dict.fromkeys([*neighbours, *(gate.of or "" for gate in gates if gate.reads == "host.processes")])),
+        )
+        parts = [self._read_one(reach, wanted, own) for reach in self.reaches]
+        names = dict.fromkeys(gate.of or "" for gate in gates if gate.reads == "manifest.differs")
+        parts += [self._manifest(name, reach) for name in names for reach in self.reaches]
+        return joined([Evidence(nodes=self._names(), unread=self._unreached()), *parts])
+
+    def _read_one(self, reach: Reach, wanted: host.Wanted, own: Sequence[int]) -> Evidence:
+        root = str(self.care.checks.root) if isinstance(reach, LocalReach) else "."
+        return host.read_node(reach, wanted, self.care.conceal, own=own, folder=root)
+
+    def _unreached(self) -> dict[tuple[str, str], str]:
+        sources = (host.MEMINFO, host.LOADAVG, host.SENSORS)
+        return {(node, source): why for node, why in self.unreached.items() for source in sources}
+
+    def _manifest(self, name: str, reach: Reach) -> Evidence:
+        source = MANIFEST + name
+        try:
+            checked = check_manifest(name, self.plan, reach, self.care.checks)
+        except KeyError:
+            return Evidence(unread={(reach.node, source): f"the lane that boots has no manifest {name!r}"})
+        except LedgerError as error:
+            return Evidence(unread={(reach.node, source): "; ".join(problem.what for problem in error.problems)})
+        return Evidence(pieces=(text_piece(reach.node, source, checked.text),))
+
+    def _kernel_logs(self) -> list[Evidence]:
+        return [kernel.since(reach, mark, self.care.conceal) for reach in self.reaches if (mark := self._marks.get(reach.node))]
+
+    def _sides(self, gate: GateSpec, trials: Sequence[Trial]) -> Evidence:
+        """The blobs of the boot and of its control that a gate compares."""
+        source = {"paired": sides.ITEMS, "greedy": sides.REPLIES}.get(gate.reads.partition(".")[0])
+        if source is None:
+            return Evidence()
+        read, control = self.care.read_blob, self.control_trials(gate.against)
+        return Evidence(
+            pieces=(
+                *sides.gather(source, sides.CONTROL, control, read, gate.of),
+                *sides.gather(source, sides.ARM, trials, read, gate.of),
+            )
+        )
+
+
+def _is_of_nodes(gate: GateSpec) -> bool:
+    return gate.reads.startswith(("host.", "manifest."))
