@@ -1,23 +1,23 @@
 """``ledger verify``: check every digest, schema and link.
 
-What it does: shows each finding with its file, and what was looked at. What it does not do: mend. Rules kept: exit 0 when
-nothing was found, 1 when something was.
+What it does: shows each finding with its file, and what was looked at. What it does not do: mend, or ask the index, which is made
+from what is checked here. Rules kept: exit 0 when nothing was found, 1 when something was.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
 import click
 from attrs import asdict
 
-from ledger.analysis.currency import conflicts
+from ledger.analysis.currency import CorrectionFact, conflicts
 from ledger.cli.bar import bar
 from ledger.cli.screen import show_json, show_line, show_remark
 from ledger.cli.state import State, json_option, pass_state
 from ledger.core import digest
 from ledger.core.errors import ExitCode
-from ledger.query.index import corrections, open_index
+from ledger.receipt.model import Correction
 from ledger.store.history import check_history, check_signatures
 from ledger.store.ledger import Ledger
 from ledger.store.timeline import Checkpoint, extends, read_checkpoint, timeline
@@ -26,16 +26,25 @@ from ledger.store.verify import Checked, Finding, verify
 SHOWN = 200
 
 
-def _conflicts(ledger: Ledger) -> list[Finding]:
+def _conflicts(corrections: Mapping[str, Correction]) -> list[Finding]:
     """Corrections in force that strike one receipt to different ends."""
-    with open_index(ledger) as connection:
-        clashes = conflicts(corrections(connection))
+    facts = [
+        CorrectionFact(
+            digest=name,
+            action=item.action,
+            targets=item.targets,
+            replacements=item.replacements,
+            reason=item.reason,
+            scope=item.scope,
+        )
+        for name, item in sorted(corrections.items())
+    ]
     hint = "ledger corrections shows them; a third correction settles it"
     return [
         Finding(
             path=digest.short(item.digest, 16), code="conflict", what=f"{len(item.corrections)} corrections disagree", hint=hint
         )
-        for item in clashes
+        for item in conflicts(facts)
     ]
 
 
@@ -74,7 +83,7 @@ def verify_command(state: State, history: bool, given: str | None, signers: Path
     ledger = Ledger.find(state.directory)
     with bar("verifying", "sessions") as watch:
         found = list(verify(ledger, checked, watch))
-    found += _conflicts(ledger)
+    found += _conflicts(checked.corrections)
     found += check_history(ledger) if history else []
     found += check_signatures(ledger, signers) if signers is not None else []
     found += _checkpoint(ledger, given) if given is not None else []

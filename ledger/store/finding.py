@@ -8,9 +8,10 @@ written as JSON whatever bytes its name has; no link is followed.
 import os
 from pathlib import Path
 
-from attrs import asdict, define, frozen
+from attrs import asdict, define, field, frozen
 
 from ledger.core.text import visible
+from ledger.receipt.model import Correction
 from ledger.store.ledger import Ledger
 
 RESTORE = "restore it: git checkout -- <file>"
@@ -30,7 +31,10 @@ class Finding:
 
 @define
 class Checked:
-    """How much was looked at. ``unnamed`` are whole blobs that no receipt names: what a killed session leaves, no fault."""
+    """How much was looked at, and the corrections among it by digest, for those who judge them.
+
+    ``unnamed`` are whole blobs that no receipt names: what a killed session leaves, no fault.
+    """
 
     sessions: int = 0
     receipts: int = 0
@@ -38,15 +42,17 @@ class Checked:
     unnamed: int = 0
     bytes: int = 0
     packs: int = 0
+    corrections: dict[str, Correction] = field(factory=dict)
 
     def counts(self) -> dict[str, int]:
         """The counts by name."""
-        return asdict(self)
+        return asdict(self, filter=lambda attribute, _: attribute.name != "corrections")
 
     def add(self, other: "Checked") -> None:
         """Count what was looked at elsewhere, too."""
         for name, number in other.counts().items():
             setattr(self, name, getattr(self, name) + number)
+        self.corrections |= other.corrections
 
 
 def finding(ledger: Ledger, path: Path | str, code: str, what: str, hint: str = "") -> Finding:

@@ -18,7 +18,7 @@ from ledger.core import canonical, digest
 from ledger.core.errors import LedgerError, StoreError, shorten
 from ledger.core.words import Kind
 from ledger.receipt import codec, shape
-from ledger.receipt.model import Boot, blobs, links
+from ledger.receipt.model import Boot, Correction, blobs, links
 from ledger.receipt.shape import Outline
 from ledger.store import layout, objects, packs
 from ledger.store.finding import RESTORE, Checked, Finding, finding, listed, reason, stranger
@@ -54,6 +54,7 @@ class _Read:
     digest: str
     path: str
     said: Outline
+    correction: Correction | None = None
 
 
 def check_session(ledger: Ledger, folder: Path, entries: Entries, blocks: Sequence[Block], report: Report) -> None:
@@ -68,6 +69,7 @@ def check_session(ledger: Ledger, folder: Path, entries: Entries, blocks: Sequen
             unread += item.code in ("unreadable", "digest", "shape")
             report.findings.append(item)
     items = list(read.values())
+    report.checked.corrections |= {item.digest: item.correction for item in items if item.correction is not None}
     report.findings.extend(_chain(ledger, folder, items, unread))
     report.findings.extend(_roles(ledger, items))
     report.findings.extend(_blobs(ledger, folder, items, unread, report.checked))
@@ -146,7 +148,8 @@ def _receipt(ledger: Ledger, folder: Path, path: str, data: bytes, name: str) ->
         wire = canonical.decode(data)
         is_canonical = canonical.spells(wire, data)
         # Where a key stands twice the quick check and the codec may read another one, so it is asked of canonical bytes alone.
-        item = _Read(digest=name, path=path, said=(shape.outline(data) if is_canonical else None) or _by_the_model(wire))
+        said = (shape.outline(data) if is_canonical else None) or _by_the_model(wire)
+        item = _Read(digest=name, path=path, said=said, correction=_correction(wire) if said.kind == Kind.CORRECTION else None)
     except LedgerError as error:
         yield finding(ledger, path, "shape", f"not a receipt: {shorten(str(error), 300)}")
         return
@@ -154,6 +157,11 @@ def _receipt(ledger: Ledger, folder: Path, path: str, data: bytes, name: str) ->
         yield finding(ledger, path, "canonical", "a receipt, but not in canonical form")
     yield from _alone(ledger, folder, item)
     yield item
+
+
+def _correction(wire: Any) -> Correction | None:
+    body = codec.from_wire(wire).body
+    return body if isinstance(body, Correction) else None
 
 
 def _by_the_model(wire: Any) -> Outline:

@@ -19,6 +19,7 @@ from ledger.store import verify as verify_module
 from ledger.store.ledger import MAX_RECEIPT, Ledger
 from ledger.store.verify import Checked, Finding, verify
 from tests.builder import Builder
+from tests.store.packs_to_be_wrong import WRONG_PACKS, pack_has_a_flipped_bit, packed
 from tests.store.ways_to_be_wrong import (
     WRONG,
     Wrong,
@@ -29,12 +30,12 @@ from tests.store.ways_to_be_wrong import (
     flipped_bit,
     forge,
     name_that_is_no_text,
-    pack_has_a_flipped_bit,
-    packed,
     truncated,
     write,
     wrong_file_name,
 )
+
+EVERY = (*WRONG, *WRONG_PACKS)
 
 
 def findings(ledger: Ledger) -> list[Finding]:
@@ -83,10 +84,10 @@ def names_one_of(receipt: Path, touched: set[Path]) -> bool:
 def test_there_is_a_wrong_ledger_for_each_code_of_verify() -> None:
     modules = (verify_module, verify_session, finding)
     source = "".join(Path(module.__file__).read_text(encoding="utf-8") for module in modules)
-    assert {code for _, code in WRONG} >= set(re.findall(r'finding\([^"]*"([a-z-]+)"', source))
+    assert {code for _, code in EVERY} >= set(re.findall(r'finding\([^"]*"([a-z-]+)"', source))
 
 
-@pytest.mark.parametrize(("wrong", "code"), WRONG, ids=lambda value: getattr(value, "__name__", ""))
+@pytest.mark.parametrize(("wrong", "code"), EVERY, ids=lambda value: getattr(value, "__name__", ""))
 def test_a_wrong_ledger_is_told(whole: Ledger, build: Builder, wrong: Wrong, code: str) -> None:
     before = set(snapshot(whole.root))
     wrong(whole, build)
@@ -161,6 +162,11 @@ def test_the_command_names_the_file_and_exits_1(
     data = orjson.loads(capsys.readouterr().out)
     assert data["ok"] is False
     assert {item["path"] for item in data["findings"]} >= {item.path for item in expected}
+
+
+def test_the_command_asks_no_index(whole: Ledger) -> None:
+    assert run(["-C", str(whole.root), "verify"]) == 0
+    assert not whole.state.exists() or not [path for path in whole.state.rglob("*") if path.suffix == ".duckdb"]
 
 
 def test_the_same_way_out_is_told_once(whole: Ledger, build: Builder, capsys: pytest.CaptureFixture[str]) -> None:
