@@ -4,7 +4,7 @@ What it does: makes a ledger of the asked size from a seed, measures the whole p
 and the floors (plain files, git, sha256sum, DuckDB) in the same minutes on the same machine. What it does not do: assert; a busy
 machine is slow and says nothing of the code. Rule kept: a figure is the median of its repeats, with its lowest and highest.
 
-usage: python benchmarks/run.py FOLDER [RECEIPTS] [--repeats N]    FOLDER is made, and kept for the next run
+usage: python benchmarks/run.py FOLDER [RECEIPTS] [--packed] [--repeats N]    FOLDER is made, and kept for the next run
 """
 
 import argparse
@@ -73,10 +73,10 @@ def git(root: Path, *arguments: str) -> None:
     subprocess.run(["git", *arguments], cwd=root, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def prepare(root: Path, count: int, corrected: int) -> Ledger:
+def prepare(root: Path, count: int, corrected: int, packed: bool) -> Ledger:
     """A committed ledger of ``count`` receipts; one that is there is taken as it is."""
     if not (root / ".git").exists():
-        synthetic.write(root, count, corrected=corrected)
+        synthetic.write(root, count, corrected=corrected, packed=packed)
         git(root, "init", "-q", "-b", "main")
         git(root, "config", "user.email", "bench@localhost")
         git(root, "config", "user.name", "bench")
@@ -154,8 +154,17 @@ def check(ledger: Ledger, repeats: int) -> Iterator[Line]:
     """``ledger verify`` as a whole process, the part that reads receipts, and the floor: sha256sum over the files."""
     yield whole("ledger verify", ledger.root, repeats, "verify", floor="sha256sum")
     yield Line(what="  its reading of receipts", seconds=timed(lambda: list(verify(ledger, Checked())), repeats))
-    command = f"find {ledger.receipts} -name '*.json' -print0 | xargs -0 sha256sum > /dev/null"
+    command = f"find {ledger.receipts} -name '*.json*' -print0 | xargs -0 sha256sum > /dev/null"
     yield Line(what="  floor: sha256sum", seconds=timed(lambda: subprocess.run(command, shell=True, check=True), repeats))
+    if next(ledger.receipts.glob("*/*/*.jsonl.gz"), None) is None:
+        yield packing(ledger)
+
+
+def packing(ledger: Ledger) -> Line:
+    """``ledger pack`` of the whole ledger as a whole process; the commit is undone."""
+    line = whole("ledger pack", ledger.root, 1, "pack")
+    git(ledger.root, "reset", "-q", "--hard", "HEAD~1")
+    return line
 
 
 def questions(ledger: Ledger, repeats: int) -> Iterator[Line]:
@@ -195,9 +204,10 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("receipts", type=int, nargs="?", default=10_000)
     parser.add_argument("--corrections", type=int, default=0, help="how many of the trials are corrected")
+    parser.add_argument("--packed", action="store_true", help="a ledger in packs")
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
-    ledger = prepare(options.folder, options.receipts, options.corrections)
+    ledger = prepare(options.folder, options.receipts, options.corrections, options.packed)
     ledger.state.mkdir(exist_ok=True)
     lines = [rebuild(ledger), *questions(ledger, options.repeats), catch_up(ledger, options.repeats)]
     lines += [*record(ledger, options.repeats), *commit(ledger), *check(ledger, options.repeats)]
