@@ -85,9 +85,9 @@ def test_every_page_can_be_reached_from_the_first() -> None:
     assert sorted(str(page.relative_to(DOCS)) for page in set(DOCS.rglob("*.md")) - seen) == []
 
 
-def test_decisions_are_numbered_without_a_gap_and_have_their_parts() -> None:
+def test_decisions_have_each_a_number_of_its_own_and_their_parts() -> None:
     found = sorted(path for path in (DOCS / "adr").glob("*.md") if path.name != "README.md")
-    assert [int(path.name[:4]) for path in found] == list(range(1, len(found) + 1))
+    assert len({path.name[:4] for path in found}) == len(found)
     for path in found:
         text = path.read_text(encoding="utf-8")
         assert text.startswith(f"# {path.name[:4]}: ")
