@@ -25,9 +25,10 @@ from ledger.query.index import open_index
 from ledger.query.ingest import Connection
 from ledger.query.sides import SideOf, arm_side, receipts_of
 from ledger.receipt.model import Decision, Subject
-from ledger.run.decide import control_of, limits_of
+from ledger.run.decide import limits_of
 from ledger.spec.load import load_spec
 from ledger.spec.model import Arm, Rule, Spec
+from ledger.spec.order import control_of
 from ledger.spec.plan import lineage
 from ledger.store.git import commit_paths
 from ledger.store.ledger import Ledger
@@ -59,7 +60,7 @@ def decide(state: State, spec: Path, dry_run: bool, as_json: bool) -> int:
 
 
 def _decision(connection: Connection, spec: Spec, rule: Rule, arm: Arm) -> Decision | None:
-    control = control_of(arm, rule, {item.id: item for item in spec.arms})
+    control = control_of(arm, rule, spec.arms)
     ours = arm_side(connection, f"{spec.name}:{arm.id}")
     theirs = arm_side(connection, f"{spec.name}:{control}") if control else None
     if control is None or ours is None:

@@ -67,8 +67,25 @@ def _show(made: Plan, instruments: Mapping[str, Instrument]) -> None:
         for boot in made.boots
     ]
     show_table(["", "arm", "lane", "role", "evidence", "change"], rows, right=[""])
+    for line in added(made):
+        show_line(line, "yellow")
+    show_line(order_of(made))
     for line in (f"each boot: {', '.join(steps(made))}", *measures(made), *conditions(made)):
         show_line(line)
+
+
+def order_of(made: Plan) -> str:
+    """How the boots are laid out, with the seed of a random order."""
+    seed = f", seed {made.spec.order_seed}" if made.spec.order == "random" else ""
+    rounds = max(boot.round for boot in made.boots)
+    return f"order: {made.spec.order}{seed}, {rounds} {'round' if rounds == 1 else 'rounds'}"
+
+
+def added(made: Plan) -> Iterator[str]:
+    """Each boot that the spec does not ask for, with why it is made."""
+    for boot in made.boots:
+        if boot.added:
+            yield f"boot {boot.position} of {boot.arm.id} is added: {boot.added}"
 
 
 def _show_commands(made: Plan) -> None:
@@ -146,6 +163,8 @@ def as_data(made: Plan, instruments: Mapping[str, Instrument]) -> dict[str, Any]
         "spec": made.spec.name,
         "site": made.site.name,
         "question": made.spec.question,
+        "order": made.spec.order,
+        **({"order_seed": made.spec.order_seed} if made.spec.order == "random" else {}),
         **_seconds(estimate(made, instruments)),
         "steps": list(steps(made)),
         "remarks": list(made.remarks),
@@ -156,6 +175,8 @@ def as_data(made: Plan, instruments: Mapping[str, Instrument]) -> dict[str, Any]
 def _boot_data(boot: BootPlan, made: Plan, instruments: Mapping[str, Instrument]) -> dict[str, Any]:
     return {
         "position": boot.position,
+        "round": boot.round,
+        **({"added": boot.added} if boot.added else {}),
         "arm": boot.arm.id,
         "lane": boot.declared.id,
         "role": boot.arm.role,

@@ -118,7 +118,11 @@ class Agreement(Record):
 
 @frozen(kw_only=True)
 class Attempt(Record):
-    """Taken before a boot, so that an arm that never ran leaves a trace."""
+    """Taken before a boot, so that an arm that never ran leaves a trace.
+
+    ``order`` is how the session lays out its boots, ``order_seed`` what a random order was drawn from, ``round`` counts from
+    1, and ``added`` says why the runner made a boot that the spec does not ask for.
+    """
 
     subject: Subject
     spec: Source
@@ -127,6 +131,10 @@ class Attempt(Record):
     position: int
     of: int
     reason: str | None = None
+    order: str | None = None
+    order_seed: int | None = None
+    round: int | None = None
+    added: str | None = None
 
 
 @frozen(kw_only=True)

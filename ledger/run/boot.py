@@ -45,7 +45,17 @@ ALIVE = GateSpec(
 class BootRunner:
     """Runs one boot of a plan; made for it and used once."""
 
-    def __init__(self, bench: Bench, plan: BootPlan, subject: Subject, *, of: int, number: int, nodes: BootNodes) -> None:
+    def __init__(
+        self,
+        bench: Bench,
+        plan: BootPlan,
+        subject: Subject,
+        *,
+        of: int,
+        number: int,
+        nodes: BootNodes,
+        order: tuple[str, int | None] = ("written", None),
+    ) -> None:
         self._bench = bench
         self._plan = plan
         self._subject = subject
@@ -54,7 +64,18 @@ class BootRunner:
         self._conditions: Mapping[str, str] = {"position": str(plan.position)}
         self._evidence: tuple[Descriptor, ...] = ()
         self._attempt = bench.recorder.record(
-            Attempt(subject=subject, spec=bench.spec, site=bench.site, number=number, position=plan.position, of=of)
+            Attempt(
+                subject=subject,
+                spec=bench.spec,
+                site=bench.site,
+                number=number,
+                position=plan.position,
+                of=of,
+                order=order[0],
+                order_seed=order[1],
+                round=plan.round,
+                added=plan.added,
+            )
         )
         bench.watch(
             BootStarted(

@@ -7,38 +7,31 @@ still gets its decision.
 """
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import attrs
 
 from ledger.analysis.rule import Judgement, Limits, Sides, judge
 from ledger.core import units
-from ledger.core.words import Outcome, Role
+from ledger.core.words import Outcome
 from ledger.receipt.model import Decision
 from ledger.run.records import Bench, BootResult
 from ledger.run.watch import Decided
-from ledger.spec.model import Arm, Rule
+from ledger.spec.model import Rule
+from ledger.spec.order import control_of
 
 
 def decide(bench: Bench, rule: Rule, results: Sequence[BootResult]) -> None:
     """Judge every arm of ``results`` that has a control, and record what the rule says."""
     arms = {result.subject.arm: result.plan.arm for result in results}
     for arm in arms.values():
-        control = control_of(arm, rule, arms)
+        control = control_of(arm, rule, list(arms.values()))
         if control is None:
             continue
         ours = [result for result in results if result.subject.arm == arm.id]
         theirs = [result for result in results if result.subject.arm == control]
         said = judge(limits_of(rule), _sides(rule, ours, theirs, control))
         _record(bench, rule, ours, theirs, control, said)
-
-
-def control_of(arm: Arm, rule: Rule, arms: Mapping[str, Arm]) -> str | None:
-    """The arm that ``arm`` is judged against; None for a control, a baseline or a diagnostic."""
-    if arm.role in (Role.CONTROL, Role.BASELINE, Role.DIAGNOSTIC):
-        return None
-    chosen = rule.controls.get(arm.id) or rule.control or arm.base
-    return chosen if chosen in arms and chosen != arm.id else None
 
 
 def limits_of(rule: Rule) -> Limits:

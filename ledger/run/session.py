@@ -16,11 +16,12 @@ from ledger.instruments import registry
 from ledger.instruments.base import Instrument
 from ledger.receipt.model import Subject, Trial
 from ledger.run.boot import BootRunner
-from ledger.run.decide import control_of, decide
+from ledger.run.decide import decide
 from ledger.run.nodes import BootNodes
 from ledger.run.preflight import Checks, check_pins
 from ledger.run.records import Bench, BootResult
 from ledger.run.watch import SessionStarted
+from ledger.spec.order import RANDOM, control_of
 from ledger.spec.plan import BootPlan, Plan
 
 
@@ -57,8 +58,15 @@ def run_session(bench: Bench, plan: Plan) -> Summary:
     numbers: Counter[str] = Counter()
     for boot in plan.boots:
         numbers[boot.arm.id] += 1
-        nodes = _nodes(bench, plan, boot, done)
-        runner = BootRunner(bench, boot, _subject(plan, boot), of=len(plan.boots), number=numbers[boot.arm.id], nodes=nodes)
+        runner = BootRunner(
+            bench,
+            boot,
+            _subject(plan, boot),
+            of=len(plan.boots),
+            number=numbers[boot.arm.id],
+            nodes=_nodes(bench, plan, boot, done),
+            order=(plan.spec.order, plan.spec.order_seed if plan.spec.order == RANDOM else None),
+        )
         done.append(runner.run(plan.spec.warmup))
     if plan.spec.rule is not None:
         decide(bench, plan.spec.rule, done)
@@ -81,8 +89,7 @@ def check_all_pins(plan: Plan, checks: Checks) -> None:
 
 def _nodes(bench: Bench, plan: Plan, boot: BootPlan, done: Sequence[BootResult]) -> BootNodes:
     """The nodes of one boot; gates that compare see the last ready boot of the arm that they name, or of the control."""
-    arms = {arm.id: arm for arm in plan.spec.arms}
-    own = control_of(boot.arm, plan.spec.rule, arms) if plan.spec.rule else boot.arm.base
+    own = control_of(boot.arm, plan.spec.rule, plan.spec.arms) if plan.spec.rule else boot.arm.base
 
     def control_trials(arm: str | None) -> Sequence[Trial]:
         last = next((each for each in reversed(done) if each.subject.arm == (arm or own) and each.trials), None)

@@ -21,6 +21,7 @@ from ledger.spec.model import (
     FORMAT,
     MAX_BOOTS,
     MAX_ITEMS,
+    ORDERS,
     PRIVILEGES,
     SPEEDS,
     Action,
@@ -51,6 +52,8 @@ def check_spec(spec: Spec, complain: Complain) -> None:
     values.filled(spec.site, ("site",), complain)
     values.without_nul(spec.site, ("site",), complain)
     values.between(spec.warmup, 0, 10_000, ("warmup",), complain)
+    values.one_of(spec.order, ORDERS, ("order",), complain)
+    values.between(spec.order_seed, 0, 2**53 - 1, ("order_seed",), complain)
     for kind in ("lanes", "arms", "measures"):
         if not getattr(spec, kind):
             complain(f"no {kind}: a spec has at least one", path=(kind,))

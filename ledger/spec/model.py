@@ -28,6 +28,7 @@ SPEEDS = ("boot_s", "prefill_tok_s", "decode_tok_s")
 
 # Closed lists of words that only specs use; those that receipts hold too are in ``core.words``.
 OPERATORS = ("<", "<=", "==", "!=", ">=", ">")
+ORDERS = ("written", "bracketed", "abba", "random")
 WHEN = ("before", "during", "after")
 PRIVILEGES = ("none", "root")
 ACTIONS = ("sync", "compact_memory", "drop_caches")
@@ -205,6 +206,7 @@ class Spec:
 
     ``warmup`` is how many warm-up requests of other prompts are sent to a ready server before its first trial. ``hygiene`` names
     what is done to each node before each boot, in order: ``sync``, ``compact_memory``, ``drop_caches`` or an action of the site.
+    ``order`` says how the boots are laid out, and ``order_seed`` seeds the random one.
     """
 
     ledger: int = field(metadata=limited(const=FORMAT))
@@ -219,6 +221,8 @@ class Spec:
     hygiene: tuple[str, ...] = field(default=(), metadata=limited(maxItems=MAX_ITEMS, uniqueItems=True))
     rule: Rule | None = None
     warmup: int = field(default=2, metadata=limited(minimum=0, maximum=10_000))
+    order: str = field(default="written", metadata=limited(enum=ORDERS))
+    order_seed: int = field(default=0, metadata=limited(minimum=0, maximum=2**53 - 1))
 
 
 @frozen(kw_only=True)

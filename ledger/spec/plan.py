@@ -21,6 +21,7 @@ from ledger.spec.interpolate import interpolate, interpolate_stable
 from ledger.spec.joint import problems, remarks, too_large
 from ledger.spec.load import Loaded
 from ledger.spec.model import Arm, FilePin, Lane, Measure, Node, Site, Spec
+from ledger.spec.order import Slot, slots
 from ledger.spec.resolve import Resolved, resolve
 
 
@@ -48,11 +49,14 @@ class RankLaunch:
 class BootPlan:
     """One boot to make. ``lane`` is what really starts (the stand-in where there is one); ``declared`` is the spec's lane.
 
-    ``position`` counts from 1. ``requested`` is the spec's side and the site's side as plain data, for the receipt.
+    ``position`` counts from 1, and so does ``round``; ``added`` is why a boot is made that nobody asked for. ``requested`` is
+    the spec's side and the site's side as plain data, for the receipt.
     ``identity``, ``context`` and ``provenance`` are the factors known before the boot.
     """
 
     position: int
+    round: int = 1
+    added: str | None = None
     arm: Arm
     declared: Lane
     lane: Lane
@@ -87,9 +91,10 @@ def make_plan(spec: Loaded[Spec], site: Loaded[Site], *, only: Collection[str] =
     arms = resolve(spec.value, site.value)
     problems(spec, site, arms, only).raise_if_any(SpecError)
     chosen = [arm for arm in spec.value.arms if not only or arm.id in only]
-    rounds = max(arm.boots for arm in chosen)
-    order = [arm for made in range(rounds) for arm in chosen if arm.boots > made]
-    boots = tuple(_boot(position, arms[arm.id], spec.value, site.value) for position, arm in enumerate(order, start=1))
+    order = slots(spec.value, chosen, narrowed=bool(only))
+    boots = tuple(
+        _boot(position, slot, arms[slot.arm.id], spec.value, site.value) for position, slot in enumerate(order, start=1)
+    )
     said = remarks(spec.value, site.value, {arm.id: arms[arm.id] for arm in chosen})
     return Plan(spec=spec.value, site=site.value, boots=boots, remarks=said)
 
@@ -111,12 +116,14 @@ def lineage(arm: Arm, spec: Spec) -> list[Arm]:
     return list(lines(spec.arms)[arm.id])
 
 
-def _boot(position: int, arm: Resolved, spec: Spec, site: Site) -> BootPlan:
+def _boot(position: int, slot: Slot, arm: Resolved, spec: Spec, site: Site) -> BootPlan:
     ranks = tuple(_rank(rank, site.nodes[rank], arm, site) for rank in range(arm.lane.nodes))
     found = factors.split(_factors(arm, ranks, site))
     scaled = arm.stand_in is not None
     return BootPlan(
         position=position,
+        round=slot.round,
+        added=slot.added,
         arm=arm.arm,
         declared=arm.declared,
         lane=arm.lane,

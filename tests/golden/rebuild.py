@@ -59,7 +59,19 @@ def _from_node(data: bytes, source: str) -> Descriptor:
 def _attempt() -> Attempt:
     spec = Source(name="round2", text=_blob(b"ledger = 1\n", "application/toml"))
     site = Source(name="rack", text=_blob(b"nodes = []\n", "application/toml"))
-    return Attempt(subject=SUBJECT, spec=spec, site=site, number=2, position=3, of=12, reason="the first boot did not start")
+    return Attempt(
+        subject=SUBJECT,
+        spec=spec,
+        site=site,
+        number=2,
+        position=3,
+        of=12,
+        reason="the first boot did not start",
+        order="random",
+        order_seed=7,
+        round=2,
+        added="the control stands last too",
+    )
 
 
 def _boot() -> Boot:
