@@ -35,6 +35,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "stale": ("ledger.cli.corrections:stale", "List what rests on corrected receipts and must be made again."),
     "history": ("ledger.cli.corrections:history", "Show every value a cell has had, and why it changed."),
     "decide": ("ledger.cli.decide:decide", "Apply a spec's rule to the figures that count now."),
+    "regate": ("ledger.cli.regate:regate_command", "Judge old evidence under a gate's new version."),
     "claim": ("ledger.cli.claims:claim", "Record a statement about a figure, and what it rests on."),
     "claims": ("ledger.cli.claims:claims", "Show which claims still hold."),
     "sql": ("ledger.cli.sql:sql", "Run a read-only SQL query over the documented views."),
