@@ -44,10 +44,15 @@ class Observed:
 
 @frozen(kw_only=True)
 class Exit:
-    """A rank that ended: its exit status (negative for a signal)."""
+    """A rank that ended: its exit status (negative for a signal), and ``reason`` where there is more to say."""
 
     rank: int
     status: int
+    reason: str | None = None
+
+    def __str__(self) -> str:
+        said = f"rank {self.rank} ended with status {self.status}"
+        return f"{said}: {self.reason}" if self.reason else said
 
 
 class Running(ABC):
@@ -77,17 +82,23 @@ class Backend(ABC):
 
     name: str
 
-    def start(self, launches: Sequence[RankLaunch]) -> Running:
+    def start(self, launches: Sequence[RankLaunch], *, pause_s: float = 0.0) -> Running:
         """Start every rank, or none: a rank that cannot be started ends those before it.
+
+        Workers are started first, ``pause_s`` later the head (rank 0), so that the head finds those whom it waits for.
 
         Raises:
             BackendError: a program that is not there, or a node that cannot be reached.
         """
-        return self._start(tuple(launches))
+        return self._start(tuple(launches), pause_s)
 
-    def free_port(self, host: str) -> int:
-        """A port on ``host`` that nobody listens on at this moment."""
-        return self._free_port(host)
+    def free_port(self, ip: str, *, host: str = "localhost") -> int:
+        """A port at ``ip`` that nobody listens on at this moment, on the machine that is reached as ``host``.
+
+        Raises:
+            BackendError: the machine cannot be reached, or has no such address.
+        """
+        return self._free_port(ip, host)
 
     def reach(self, node: str, host: str) -> Reach:
         """The node called ``node`` at ``host``, for whatever is read or done on it beside its ranks.
@@ -98,10 +109,17 @@ class Backend(ABC):
         return self._reach(node, host)
 
     @abstractmethod
-    def _start(self, launches: tuple[RankLaunch, ...]) -> Running: ...
+    def _start(self, launches: tuple[RankLaunch, ...], pause_s: float) -> Running: ...
 
     @abstractmethod
-    def _free_port(self, host: str) -> int: ...
+    def _free_port(self, ip: str, host: str) -> int: ...
 
     @abstractmethod
     def _reach(self, node: str, host: str) -> Reach: ...
+
+
+def waves(launches: Sequence[RankLaunch]) -> tuple[tuple[RankLaunch, ...], ...]:
+    """The launches in the order of their start: all workers, then the head; a lone head is one wave."""
+    workers = tuple(launch for launch in launches if launch.rank)
+    head = tuple(launch for launch in launches if not launch.rank)
+    return tuple(wave for wave in (workers, head) if wave)

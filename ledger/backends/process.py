@@ -10,13 +10,14 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from attrs import define, field, frozen
 
 from ledger.backends import warden
-from ledger.backends.base import Backend, Exit, Observed, RankLaunch, Running
+from ledger.backends.base import Backend, Exit, Observed, RankLaunch, Running, waves
 from ledger.backends.reach import LocalReach, Reach
 from ledger.core.errors import BackendError, Problem
 
@@ -37,19 +38,22 @@ class ProcessBackend(Backend):
 
     name = "process"
 
-    def _start(self, launches: tuple[RankLaunch, ...]) -> Running:
+    def _start(self, launches: tuple[RankLaunch, ...], pause_s: float) -> Running:
         running = ProcessRunning()
         try:
-            for launch in launches:
-                running.ranks.append(_spawn(launch))
+            for number, wave in enumerate(waves(launches)):
+                time.sleep(pause_s if number else 0)
+                for launch in wave:
+                    running.ranks.append(_spawn(launch))
         except BaseException:
             running.stop()
             raise
+        running.ranks.sort(key=lambda rank: rank.launch.rank)
         return running
 
-    def _free_port(self, host: str) -> int:
-        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
-            probe.bind((host, 0))
+    def _free_port(self, ip: str, host: str) -> int:
+        with socket.socket(socket.AF_INET6 if ":" in ip else socket.AF_INET) as probe:
+            probe.bind((ip, 0))
             return int(probe.getsockname()[1])
 
     def _reach(self, node: str, host: str) -> Reach:

@@ -6,13 +6,14 @@ What it does: finds one by the name that a site says. What it does not do: start
 
 from ledger.backends.base import Backend
 from ledger.backends.process import ProcessBackend
+from ledger.backends.ssh import SshBackend
 from ledger.core.plugins import Plugins
 
 BACKENDS: Plugins[Backend] = Plugins(
     kind=Backend,  # type: ignore[type-abstract]  # only asked whether something is one
     group="ledger.backends",
     called="backend",
-    built_in={ProcessBackend.name: ProcessBackend},
+    built_in={ProcessBackend.name: ProcessBackend, SshBackend.name: SshBackend},
 )
 names = BACKENDS.names
 get = BACKENDS.get

@@ -48,7 +48,7 @@ def spawn(argv: Sequence[str], *, close: Sequence[int]) -> int:
     os.dup2(null, 0)
     for fd in close:
         os.close(fd)
-    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
     try:
         os.execvp(argv[0], list(argv))

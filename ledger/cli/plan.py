@@ -26,7 +26,7 @@ from ledger.run.session import find_instruments
 from ledger.spec.change import in_words
 from ledger.spec.interpolate import interpolate, names
 from ledger.spec.model import Measure
-from ledger.spec.plan import BootPlan, Plan, make_plan
+from ledger.spec.plan import BootPlan, Plan, make_plan, node_values
 
 
 @click.command()
@@ -94,13 +94,14 @@ def _show_commands(made: Plan) -> None:
         for rank in boot.ranks:
             if len(boot.ranks) > 1:
                 show_line(f"# rank {rank.rank} on {rank.node.name}")
-            env = [f"{name}={shlex.quote(_as_started(value))}" for name, value in rank.env.items()]
-            show_line(" ".join([*env, shlex.join(map(_as_started, rank.argv))]))
+            known = node_values(rank.node, boot.ranks[0].node)
+            env = [f"{name}={shlex.quote(_as_started(value, known))}" for name, value in rank.env.items()]
+            show_line(" ".join([*env, shlex.join(_as_started(word, known) for word in rank.argv)]))
 
 
-def _as_started(template: str) -> str:
-    """The text with ``$$`` as the dollar that is started, and what only the node knows still a placeholder."""
-    return interpolate(template, {name: f"${{{name}}}" for name in names(template)})
+def _as_started(template: str, known: Mapping[str, str]) -> str:
+    """The text with ``$$`` as the dollar that is started, and what is known only at the boot still a placeholder."""
+    return interpolate(template, {**{name: f"${{{name}}}" for name in names(template)}, **known})
 
 
 def change_of(boot: BootPlan, made: Plan) -> str:

@@ -91,12 +91,12 @@ class BackendStarter:
     def __call__(self, boot: BootPlan, values: Mapping[str, str], logs: Path) -> LiveLane:
         """Pick a port if the lane has none of its own, render argv and env, and start."""
         head = boot.ranks[0].node
-        port = boot.lane.port or self.backend.free_port(head.ip)
+        port = boot.lane.port or self.backend.free_port(head.ip, host=head.host)
         rendered = launch(boot, {**values, "port": str(port)})
         launches = tuple(_rank_launch(boot, rank.rank, rank.argv, rank.env, logs) for rank in rendered)
         started = self.clock.monotonic_ns()
         return HttpLane(
-            running=self.backend.start(launches),
+            running=self.backend.start(launches, pause_s=boot.pause_s),
             launches=launches,
             base_url=f"http://{head.ip}:{port}",
             model=boot.lane.served_model or boot.lane.model,
@@ -134,7 +134,7 @@ class HttpLane:
         reason = "the server did not answer"
         while (left := within_s - self._elapsed()) > 0:
             if ended := self.exits():
-                told = ", ".join(f"rank {item.rank} ended with status {item.status}" for item in ended)
+                told = ", ".join(str(item) for item in ended)
                 return Readiness(outcome=Outcome.FAILED, seconds=self._elapsed(), reason=told)
             answer = probe.generate_once(self.base_url, self.model, timeout_s=min(left, PROBE_TIMEOUT_S))
             if answer is None:

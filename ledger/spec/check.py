@@ -79,13 +79,16 @@ def check_site(site: Site, complain: Complain) -> None:
     _format(site.ledger, complain)
     values.name(site.name, ("name",), complain)
     values.filled(site.backend, ("backend",), complain)
+    values.quantity_between(site.pause, "time", "0 s", "24 h", ("pause",), complain)
     if not site.nodes:
         complain("no nodes: a site has at least one", path=("nodes",))
-    if _too_long(site, ("nodes", "stand_ins", "scale", "actions", "forbid", "neighbours"), complain):
+    if _too_long(site, ("nodes", "placement", "stand_ins", "scale", "actions", "forbid", "neighbours"), complain):
         return
     values.unique([node.name for node in site.nodes], ("nodes",), "name", complain)
     for index, node in enumerate(site.nodes):
         _node(node, ("nodes", index), complain)
+    for lane, names in site.placement.items():
+        _placed(names, [node.name for node in site.nodes], ("placement", lane), complain)
     for name, stand_in in site.stand_ins.items():
         values.name(name, ("stand_ins", name), complain)
         _stand_in(stand_in, ("stand_ins", name), complain)
@@ -301,6 +304,17 @@ def _node(node: Node, path: Path, complain: Complain) -> None:
     values.name(node.name, (*path, "name"), complain)
     values.filled(node.host, (*path, "host"), complain)
     values.address(node.ip, (*path, "ip"), complain)
+    _env(node.env, path, set(VARIABLES), complain)
+
+
+def _placed(names: Sequence[str], known: Sequence[str], path: Path, complain: Complain) -> None:
+    if not names:
+        complain("a lane on no node", path=path, hint="name its nodes, the head first")
+    for index, name in enumerate(names):
+        if name not in known:
+            complain("unknown node", path=(*path, index), value=name, hint=did_you_mean(name, known))
+    for name in values.repeated(names):
+        complain("a node that stands twice", path=path, value=name)
 
 
 def _rule(rule: Rule, arms: list[str], complain: Complain) -> None:

@@ -87,8 +87,10 @@ def _lane(spec: Loaded[Spec], site: Loaded[Site], lane: Lane, found: Collected) 
     if not lane.command:
         hint = f"give it a command, or add [stand_ins.{lane.id}] to {site.file}"
         found.add(f"lane {lane.id!r} has no command, and site {site.value.name!r} has no stand-in for it", place=place, hint=hint)
-    if lane.nodes > len(site.value.nodes):
-        what = f"lane {lane.id!r} needs {lane.nodes} nodes, and site {site.value.name!r} has {len(site.value.nodes)}"
+    given = len(site.value.nodes_of(lane.id))
+    if lane.nodes > given:
+        what = f"lane {lane.id!r} needs {lane.nodes} nodes, and site {site.value.name!r} has {given}"
+        what += " for it" if lane.id in site.value.placement else ""
         found.add(what, place=place, hint=f"add nodes to {site.file}, or a [stand_ins.{lane.id}]")
 
 

@@ -227,11 +227,15 @@ class Spec:
 
 @frozen(kw_only=True)
 class Node:
-    """A machine: its name in receipts, how it is reached, and the address its servers listen on."""
+    """A machine: its name in receipts, how it is reached, and the address its servers listen on.
+
+    ``env`` holds what differs from node to node (the network interface, say); it takes the place of the lane's variables.
+    """
 
     name: str = field(metadata=whole(NAME))
     host: str = field(default="localhost", metadata=limited(pattern=r"\S"))
     ip: str = "127.0.0.1"
+    env: Mapping[str, str] = field(factory=dict, metadata=keyed(VARIABLE_NAME))
 
 
 @frozen(kw_only=True)
@@ -272,16 +276,20 @@ class StandIn:
 class Site:
     """Where it runs: the backend, the nodes, stand-ins for lanes, and parameters scaled to what is here.
 
-    ``scale`` maps a measure's id to parameters that replace the spec's; it applies to stand-ins only. ``speed`` is a rough
-    ``prefill_tok_s``, ``decode_tok_s`` and ``boot_s`` for the estimate of ``ledger plan``. ``actions`` are more actions of
-    hygiene, ``forbid`` names those that are not done here, and ``elevate`` is the argv in front of one that needs root.
-    ``neighbours`` are words of the command lines of servers that would disturb a boot.
+    ``placement`` maps a lane's id to the names of its nodes, head first; a lane without one takes the nodes in their order.
+    ``pause`` is the time between the start of the workers and that of the head. ``scale`` maps a measure's id to parameters
+    that replace the spec's; it applies to stand-ins only. ``speed`` is a rough ``prefill_tok_s``, ``decode_tok_s`` and ``boot_s``
+    for the estimate of ``ledger plan``. ``actions`` are more actions of hygiene, ``forbid`` names those that are not done here,
+    and ``elevate`` is the argv in front of one that needs root. ``neighbours`` are words of the command lines of servers that
+    would disturb a boot.
     """
 
     ledger: int = field(metadata=limited(const=FORMAT))
     name: str = field(metadata=whole(NAME))
     backend: str = field(default="process", metadata=limited(pattern=r"\S"))
     nodes: tuple[Node, ...] = field(metadata=limited(minItems=1, maxItems=MAX_ITEMS))
+    placement: Mapping[str, tuple[str, ...]] = field(factory=dict, metadata=keyed(NAME, maxProperties=MAX_ITEMS))
+    pause: str = "0 s"
     stand_ins: Mapping[str, StandIn] = field(factory=dict, metadata=keyed(NAME, maxProperties=MAX_ITEMS))
     scale: Mapping[str, Mapping[str, Any]] = field(factory=dict, metadata=limited(maxProperties=MAX_ITEMS))
     speed: Mapping[str, float] = field(factory=dict, metadata=limited(propertyNames={"enum": SPEEDS}))
@@ -289,3 +297,8 @@ class Site:
     forbid: tuple[str, ...] = field(default=(), metadata=limited(maxItems=MAX_ITEMS))
     elevate: tuple[str, ...] = ()
     neighbours: tuple[str, ...] = field(default=NEIGHBOURS, metadata=limited(maxItems=MAX_ITEMS))
+
+    def nodes_of(self, lane: str) -> tuple[Node, ...]:
+        """The nodes on which ``lane`` is booted, in the order of its ranks."""
+        by_name = {node.name: node for node in self.nodes}
+        return tuple(by_name[name] for name in self.placement[lane]) if lane in self.placement else self.nodes

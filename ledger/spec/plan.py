@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 from attrs import field, frozen
 
+from ledger.core import units
 from ledger.core.errors import SpecError
 from ledger.core.words import Evidence, FieldClass
 from ledger.spec import factors
@@ -65,6 +66,7 @@ class BootPlan:
     measures: tuple[Measure, ...]
     files: Mapping[str, FilePin] = field(factory=dict)
     packages: Mapping[str, str] = field(factory=dict)
+    pause_s: float = 0.0
     requested: Mapping[str, object] = field(factory=dict)
     identity: Mapping[str, str] = field(factory=dict)
     context: Mapping[str, str] = field(factory=dict)
@@ -104,11 +106,16 @@ def launch(boot: BootPlan, values: Mapping[str, str]) -> tuple[RankLaunch, ...]:
     head = boot.ranks[0].node
     rendered = []
     for rank in boot.ranks:
-        scope = {**values, "node.ip": rank.node.ip, "node.name": rank.node.name, "head.ip": head.ip}
+        scope = {**values, **node_values(rank.node, head)}
         argv = tuple(interpolate(word, scope) for word in rank.argv)
         env = {name: interpolate(value, scope) for name, value in rank.env.items()}
         rendered.append(RankLaunch(rank=rank.rank, node=rank.node, argv=argv, env=env))
     return tuple(rendered)
+
+
+def node_values(node: Node, head: Node) -> dict[str, str]:
+    """What the site says of a rank's node, by the names of its variables."""
+    return {"node.ip": node.ip, "node.name": node.name, "head.ip": head.ip}
 
 
 def lineage(arm: Arm, spec: Spec) -> list[Arm]:
@@ -117,7 +124,8 @@ def lineage(arm: Arm, spec: Spec) -> list[Arm]:
 
 
 def _boot(position: int, slot: Slot, arm: Resolved, spec: Spec, site: Site) -> BootPlan:
-    ranks = tuple(_rank(rank, site.nodes[rank], arm, site) for rank in range(arm.lane.nodes))
+    nodes = site.nodes_of(arm.declared.id)
+    ranks = tuple(_rank(rank, nodes[rank], arm, site) for rank in range(arm.lane.nodes))
     found = factors.split(_factors(arm, ranks, site))
     scaled = arm.stand_in is not None
     return BootPlan(
@@ -132,6 +140,7 @@ def _boot(position: int, slot: Slot, arm: Resolved, spec: Spec, site: Site) -> B
         measures=tuple(_scaled(measure, site, scale=scaled) for measure in spec.measures.values()),
         files=arm.lane.files,
         packages=arm.lane.packages,
+        pause_s=units.parse(site.pause, dimension="time").number,
         requested=_requested(arm, site),
         identity=found[FieldClass.IDENTITY],
         context=found[FieldClass.CONTEXT],
@@ -145,7 +154,7 @@ def _rank(rank: int, node: Node, arm: Resolved, site: Site) -> RankPlan:
         rank=rank,
         node=node,
         argv=tuple(interpolate_stable(word, scope) for word in arm.argv),
-        env={name: interpolate_stable(value, scope) for name, value in arm.env.items()},
+        env={name: interpolate_stable(value, scope) for name, value in {**arm.env, **node.env}.items()},
     )
 
 

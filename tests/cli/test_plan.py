@@ -25,7 +25,8 @@ site = "site.toml"
 engine = "e"
 model = "m"
 nodes = 2
-command = ["printf", "%s\\\\n", "it's", "a b", "$$HOME", "$${port}", "`id`", "$(id)", "*", "", "${rank}", "${port}"]
+command = ["printf", "%s\\\\n", "it's", "a b", "$$HOME", "$${port}", "`id`", "$(id)", "*", "",
+  "${rank}", "${node.ip}", "${head.ip}", "${port}"]
 env = { A = "x y", B = "$$1'2" }
 
 [[arms]]
