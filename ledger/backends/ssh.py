@@ -56,8 +56,8 @@ class SshReach(Reach):
             return evolve(ended, status=None, failed=f"{argv[0]} did not end within {timeout_s:g} s")
         return ended
 
-    def _hold(self, argv: tuple[str, ...], stdin: bytes, limit: int) -> Held:
-        return self._here.hold([*self._ssh, shlex.join(argv)], stdin=stdin, limit=limit)
+    def _hold(self, argv: tuple[str, ...]) -> Held:
+        return self._here.hold([*self._ssh, shlex.join(argv)])
 
 
 def client(ssh: Sequence[str], host: str) -> tuple[str, ...]:

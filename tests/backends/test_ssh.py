@@ -90,8 +90,9 @@ def test_files_are_read_and_hashed_over_ssh(ssh: tuple[str, ...], tmp_path: Path
     reach = SshReach("near", "localhost", ssh)
     assert reach.read(str(path), limit=3).data == b"xxx"
     assert reach.status(str(path)).size == 10
-    held = reach.hold(["cat"], stdin=b"held")
-    assert held.stop().out == b"held"
+    held = reach.hold(["sh", "-c", "read line; echo got $line; echo ."])
+    assert held.ask("word").text == "got word\n"
+    assert held.stop().ok
 
 
 @pytest.mark.parametrize("host", ["-oProxyCommand=touch /tmp/x", "a b", ""])
