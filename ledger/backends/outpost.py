@@ -46,7 +46,7 @@ class Warden:
         self.sent = 0
         self.told_exit = self.stopping = False
         self.last_word = time.monotonic()
-        self.log = os.open(os.path.join(folder, LOG), os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)  # noqa: PTH118
+        self.log = os.open(os.path.join(folder, LOG), os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)  # noqa: PTH118 - as above
         self.server = 0
 
     def start(self) -> None:
