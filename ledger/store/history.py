@@ -30,7 +30,7 @@ SAID = {
 
 def check_history(ledger: Ledger) -> Iterator[Finding]:
     """A finding for each receipt or blob that some reachable commit changed or lost."""
-    there = {stored.digest for stored in ledger.walk()}
+    there = {digest.PREFIX + name for _, names in ledger.names() for name in names}
     listed = git(
         ledger, "log", "--all", "--full-history", "-m", "--raw", "--no-abbrev", "--no-renames", "--diff-filter=MDT", "-z",
         "--format=%x01%H", "--", str(ledger.receipts),

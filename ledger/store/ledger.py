@@ -103,11 +103,21 @@ class Ledger:
 
     def walk(self) -> Iterator[Stored]:
         """Every receipt, session after session, each by name; one that is both loose and packed is given once, as loose."""
+        for folder, loose, blocks in self._listed():
+            yield from _stored(folder, loose, blocks)
+
+    def names(self) -> Iterator[tuple[str, set[str]]]:
+        """Every session with the bare digests of its receipts: what is left of a walk where nobody asks for places."""
+        for folder, loose, blocks in self._listed():
+            yield folder.name, {*loose, *(name for block in blocks for name in block.names())}
+
+    def _listed(self) -> Iterator[tuple[Path, frozenset[str], Sequence[Block]]]:
+        """Every session folder in name order, its loose receipts, and its blocks in packs."""
         for month in self.months():
             loose = {folder.name: _loose(folder) for folder in folders(month, layout.SESSION.fullmatch)}
             packed = packed_in(month)
             for name in sorted(loose.keys() | packed.keys()):
-                yield from _stored(month / name, loose.get(name, frozenset()), packed.get(name, ()))
+                yield month / name, loose.get(name, frozenset()), packed.get(name, ())
 
     def in_session(self, folder: Path) -> list[Stored]:
         """The receipts of a session, by name."""
@@ -179,13 +189,13 @@ class Ledger:
         wanted = digest.hex_of(prefix.strip().lower())
         if len(wanted) < SHORTEST:
             raise NotFoundError(Problem(what=f"fewer than {SHORTEST} digits of a digest", value=prefix, hint="give more digits"))
-        found = {item.digest: item.session for item in self.walk() if digest.hex_of(item.digest).startswith(wanted)}
+        found = {name: session for session, names in self.names() for name in names if name.startswith(wanted)}
         if not found:
             raise NotFoundError(Problem(what="no receipt begins so", value=prefix, hint="ledger log lists them"))
         if len(found) > 1:
-            listed = ", ".join(f"{digest.short(name, 16)} ({session})" for name, session in list(found.items())[:LISTED])
+            listed = ", ".join(f"{digest.short(name, 16)} ({session})" for name, session in sorted(found.items())[:LISTED])
             raise NotFoundError(Problem(what=f"{len(found)} receipts begin so", value=prefix, hint=f"give more digits: {listed}"))
-        return next(iter(found))
+        return digest.PREFIX + next(iter(found))
 
 
 def load(stored: Stored) -> bytes:

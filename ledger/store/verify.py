@@ -92,7 +92,7 @@ def _dangling(ledger: Ledger, outward: Sequence[Outward]) -> Iterator[Finding]:
     """Links between sessions that lead to no receipt of the ledger."""
     wanted = {item.target for item in outward}
     if wanted:
-        wanted.difference_update(stored.digest for stored in ledger.walk())
+        wanted.difference_update(digest.PREFIX + name for _, names in ledger.names() for name in names)
     for item in outward:
         if item.target in wanted:
             what = f"{item.role} names {digest.short(shorten(item.target), 16)}…, which is not in the ledger"
