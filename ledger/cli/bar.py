@@ -1,6 +1,7 @@
 """How far long work has come, on a terminal.
 
-What it does: shows a bar that goes away when the work is done. What it does not do: show anything on a pipe. Rule kept: it is on
+What it does: shows a bar that goes away when the work is done. What it does not do: show anything on a pipe, or on a terminal that
+cannot take a line back. Rule kept: it is on
 the error stream, so that what a command prints is never mixed with it.
 """
 
@@ -18,7 +19,7 @@ Watch = Callable[[int, int], None]
 @contextmanager
 def bar(doing: str, of: str) -> Iterator[Watch]:
     """A bar: ``packing ━━━━ 3 of 12 months``."""
-    if not err.is_terminal:
+    if not err.is_terminal or err.is_dumb_terminal:
         yield lambda done, total: None
         return
     columns = (TextColumn(doing), BarColumn(), TextColumn("{task.completed} of {task.total} " + of))

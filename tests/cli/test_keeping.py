@@ -20,11 +20,11 @@ HOSTILE = "\x1b]0;title\x07\x9b31mred\u202egpj.exe\u2028\U000e0041"
 OBEYED = "\x1b\x07\x9b\u202e\u2028\U000e0041"
 
 
-def on_a_terminal(ledger: Ledger, *arguments: str) -> str:
+def on_a_terminal(ledger: Ledger, *arguments: str, term: str = "dumb") -> str:
     """What the command prints on a real pseudo-terminal."""
     parent, child = pty.openpty()
     command = [sys.executable, "-m", "ledger", "-C", str(ledger.root), *arguments]
-    environment = {**os.environ, "NO_COLOR": "1", "TERM": "dumb"}
+    environment = {**os.environ, "NO_COLOR": "1", "TERM": term}
     with subprocess.Popen(command, stdout=child, stderr=child, stdin=child, env=environment) as process:
         os.close(child)
         pieces = []
