@@ -108,8 +108,8 @@ def _bench(
             read_blob=writer.read_blob,
         ),
         logs=ledger.state / "sessions" / writer.session,
-        spec=Source(name=found.spec.value.name, text=writer.blob(found.spec.text, TOML)),
-        site=Source(name=found.site.value.name, text=writer.blob(found.site.text, TOML)),
+        spec=Source(name=found.spec.value.name, text=writer.blob(conceal.source(found.spec.text), TOML)),
+        site=Source(name=found.site.value.name, text=writer.blob(conceal.source(found.site.text), TOML)),
     )
 
 

@@ -135,6 +135,21 @@ def _digest_of(place: _At) -> str | None:
 
 
 _FACTS: Mapping[str, Mapping[str, Callable[[_At], Any]]] = {
+    "/get_server_info": {
+        "version": lambda at: at["version"].scalar,
+        "model_file": lambda at: _file_name(at["model_path"]),
+        "tp_size": lambda at: at["tp_size"].scalar,
+        "dtype": lambda at: at["dtype"].scalar,
+        "quantization": lambda at: at["quantization"].scalar,
+        "kv_cache_dtype": lambda at: at["kv_cache_dtype"].scalar,
+        "context_length": lambda at: at["context_length"].scalar,
+        "mem_fraction_static": lambda at: at["mem_fraction_static"].scalar,
+        "chunked_prefill_size": lambda at: at["chunked_prefill_size"].scalar,
+        "max_running_requests": lambda at: at["max_running_requests"].scalar,
+        "max_total_num_tokens": lambda at: at["max_total_num_tokens"].scalar,
+        "speculative_algorithm": lambda at: at["speculative_algorithm"].scalar,
+        "disable_radix_cache": lambda at: at["disable_radix_cache"].scalar,
+    },
     "/version": {"version": lambda at: at["version"].scalar},
     "/v1/models": {
         "models": _model_ids,

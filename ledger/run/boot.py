@@ -135,12 +135,13 @@ class BootRunner:
     def _observed_boot(self, lane: LiveLane, ready: Readiness) -> Boot:
         observed = lane.observe()
         resolved = lane.resolved()
-        agreement = agree(resolved, observed)
+        served = self._nodes.served(resolved, observed)
+        agreement = agree(resolved, observed, served)
         return self._boot(
             ready.outcome,
             ready=ready,
             resolved=resolved,
-            observed=observed_tree(observed, lane.server_facts(), self._bench.conceal),
+            observed=observed_tree(observed, lane.server_facts(), self._bench.conceal, served),
             agreement=conceal(agreement, self._bench.conceal),
         )
 

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from attrs import define, field, frozen
 
+from ledger.backends.base import Observed
 from ledger.backends.reach import LocalReach, Reach
 from ledger.core.clock import Clock
 from ledger.core.errors import BackendError, LedgerError
-from ledger.receipt.model import Trial
+from ledger.receipt.model import RankConfig, Trial
 from ledger.run import host, kernel, sides
 from ledger.run.conditions import HostBook, cache_condition, host_conditions, load_conditions
 from ledger.run.evidence import Evidence, Piece, joined, text_piece
@@ -23,6 +24,7 @@ from ledger.run.hygiene import clean
 from ledger.run.manifests import MANIFEST
 from ledger.run.preflight import Checks, check_manifest, nodes_of
 from ledger.run.secrets import Concealer
+from ledger.run.serving import Served, serving
 from ledger.run.sides import ReadBlob
 from ledger.run.telemetry import Telemetry
 from ledger.spec.model import GateSpec, Site, Spec
@@ -88,6 +90,16 @@ class BootNodes:
         """Note where each kernel log ends; called just before ranks are started."""
         if any(gate.reads == "kernel.events" for gate in self._gates("during")):
             self._marks = {reach.node: kernel.mark(reach) for reach in self.reaches}
+
+    def served(self, ranks: Sequence[RankConfig], observed: Sequence[Observed]) -> list[Served]:
+        """What serves below each rank whose process the backend tells."""
+        by_node = {reach.node: reach for reach in self.reaches}
+        pids = {item.rank: int(item.facts["pid"]) for item in observed if item.facts.get("pid", "").isdigit()}
+        found: list[Served] = []
+        for rank in ranks:
+            if rank.rank in pids and rank.node in by_node:
+                found += serving(rank.rank, pids[rank.rank], tuple(rank.env), by_node[rank.node])
+        return found
 
     def watch(self) -> Telemetry:
         """Start sampling the nodes, for the trials."""

@@ -99,6 +99,13 @@ class Concealer:
             text = text.replace(folder, name)
         return text
 
+    def source(self, data: bytes) -> bytes:
+        """A spec or site word for word, but for known and secret-shaped values."""
+        text = data.decode("utf-8", "surrogateescape")
+        for secret in self.known:
+            text = text.replace(secret, self.value(secret))
+        return SHAPED.sub(lambda match: self.value(match.group()), text).encode("utf-8", "surrogateescape")
+
     def tree(self, value: Any) -> Any:
         """A plain value with every text in it concealed; the values of secret-named keys wholly."""
         if isinstance(value, str):

@@ -5,12 +5,15 @@ do: know a model. Rule kept: the standard library alone, so that it starts at on
 
 usage: small_server.py --port PORT [--mode MODE] [--after N] [--delay SECONDS]
 modes: ok, never (listens and answers 503), exits (at once, status 3), dies (on request N), errors (500 from request N),
-hangs (in the stream of request N), drops (the environment variable KEPT, by starting itself again without it)
+hangs (in the stream of request N), drops (the environment variable KEPT, by starting itself again without it),
+launches (another process that serves, as a wrapper does), launches-without-env (the same, without KEPT), launches-without-args
+(the same, without --delay), echoes (the environment variable MY_API_KEY in its log, headers and replies)
 """
 
 import argparse
 import json
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -49,11 +52,17 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
+        if self.options.mode == "echoes":
+            key = os.environ["MY_API_KEY"]
+            self.send_header("X-Api-Key", key)
+            self.send_header("X-Told", f"Bearer {key}")
+            print(f"key {key}, http://me:{key}@proxy/?api_key={key}", flush=True)
         self.end_headers()
         tokens = int(body["max_tokens"])
         for _ in range(tokens):
             time.sleep(self.options.delay)
-            self.event({"choices": [{"index": 0, "delta": {"content": " word"}}]})
+            said = os.environ["MY_API_KEY"] if self.options.mode == "echoes" else " word"
+            self.event({"choices": [{"index": 0, "delta": {"content": said}}]})
             if hang:
                 time.sleep(600)
         self.event({"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]})
@@ -66,6 +75,15 @@ class Handler(BaseHTTPRequestHandler):
     def event(self, value: dict) -> None:
         self.wfile.write(b"data: " + json.dumps(value).encode() + b"\n\n")
         self.wfile.flush()
+
+
+def launch(mode: str) -> None:
+    env = {name: value for name, value in os.environ.items() if name != "KEPT" or mode != "launches-without-env"}
+    argv = [word if word != mode else "ok" for word in sys.argv]
+    if mode == "launches-without-args":
+        at = argv.index("--delay")
+        del argv[at : at + 2]
+    sys.exit(subprocess.run([sys.executable, *argv], env=env, check=False).returncode)
 
 
 def main() -> None:
@@ -82,6 +100,8 @@ def main() -> None:
     if options.mode == "drops" and "KEPT" in os.environ:
         kept = {name: value for name, value in os.environ.items() if name != "KEPT"}
         os.execve(sys.executable, [sys.executable, *sys.argv], kept)
+    if options.mode.startswith("launches"):
+        launch(options.mode)
     Handler.options = options
     ThreadingHTTPServer(("127.0.0.1", options.port), Handler).serve_forever()
 

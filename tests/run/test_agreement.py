@@ -4,6 +4,7 @@ from ledger.backends.base import Observed
 from ledger.receipt.model import RankConfig
 from ledger.run.agreement import AGREES, DIFFERS, UNVERIFIED, agree, conceal, observed_tree
 from ledger.run.secrets import Concealer
+from ledger.run.serving import Served
 
 RANK = RankConfig(rank=0, node="n", argv=("serve", "--x", "1"), env={"A": "1", "HF_TOKEN": "hunter2"})
 HIDE = Concealer(key=b"k" * 32, places={})
@@ -43,3 +44,31 @@ def test_no_secret_is_left_in_what_is_recorded() -> None:
     assert found.state == DIFFERS
     assert "hunter2" not in str(found)
     assert "hunter2" not in str(observed_tree([seen()], {"api_key": "hunter2"}, HIDE))
+
+
+def served(argv: tuple[str, ...] = ("python", "-m", "serve", "--x=1"), env: dict[str, str] | None = None) -> Served:
+    return Served(rank=0, argv=argv, env=dict(RANK.env) if env is None else env)
+
+
+def test_a_process_below_that_has_all_of_it_agrees() -> None:
+    assert agree([RANK], [seen()], [served()]).state == AGREES
+    assert agree([RANK], [seen()], [served(argv=("serve", "--y", "--x", "1"))]).state == AGREES
+
+
+def test_a_variable_that_does_not_reach_the_process_that_serves_is_a_difference() -> None:
+    found = agree([RANK], [seen()], [served(env={"HF_TOKEN": "hunter2"})])
+    assert found.state == DIFFERS
+    assert [item.field for item in found.differences] == ["rank 0 (the process that serves) env.A"]
+
+
+def test_an_argument_that_it_does_not_show_is_unverified() -> None:
+    found = agree([RANK], [seen()], [served(argv=("serve", "--x", "2"))])
+    assert (found.state, found.unseen) == (UNVERIFIED, ("rank 0: the process that serves does not show --x 1",))
+    lost = agree([RANK], [seen()], [Served(rank=0, unseen="it could not be read")])
+    assert (lost.state, lost.unseen) == (UNVERIFIED, ("rank 0: it could not be read",))
+
+
+def test_what_serves_is_recorded_without_its_secrets() -> None:
+    tree = observed_tree([seen()], {}, HIDE, [served(argv=("serve", "--api-key", "hunter2"))])
+    assert tree["serving"][0]["argv"][:2] == ["serve", "--api-key"]
+    assert "hunter2" not in str(tree)

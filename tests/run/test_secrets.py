@@ -1,12 +1,15 @@
 """Secrets never reach a receipt, equal ones still compare, and this machine's folders are named, not spelled out."""
 
+import itertools
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.run.secrets import PREFIX, Concealer, load_key, places
+from ledger.instruments.base import Read, StreamRecord, Transcript
+from ledger.run.masking import masked
+from ledger.run.secrets import PREFIX, Concealer, load_key, places, secrets_in
 
 HIDE = Concealer(key=b"k" * 32, places={})
 SHAPES = [
@@ -81,3 +84,69 @@ def test_folders_of_this_machine_are_named_longest_first() -> None:
 
 def test_a_root_folder_is_never_named() -> None:
     assert "/" not in places(Path("/"), "/usr", "/")
+
+
+KNOWING = Concealer(
+    key=b"k" * 32, places={}, known=secrets_in({"DB_PASSWORD": "tr0ub4dor&3", "OTHER": "visible text", "MY_TOKEN": "short"})
+)
+
+
+def test_the_values_of_secret_named_variables_are_known_wherever_they_stand() -> None:
+    assert KNOWING.known == ("tr0ub4dor&3",)
+    assert "tr0ub4dor" not in KNOWING.text("connect with tr0ub4dor&3 please")
+    assert "tr0ub4dor" not in str(KNOWING.argv(["serve", "--dsn=tr0ub4dor&3"]))
+    assert KNOWING.text("visible text") == "visible text"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GET /v1/models?api_key=hunter2hunter2&x=1",
+        "GET /?x=1&access_token=hunter2hunter2",
+        "Authorization: Bearer hunter2hunter2",
+        "proxy-authorization: basic hunter2hunter2",
+    ],
+)
+def test_what_a_query_or_a_header_carries_is_concealed(text: str) -> None:
+    shown = HIDE.text(text)
+    assert "hunter2" not in shown
+    assert shown.startswith(text.partition("hunter2")[0])
+
+
+@pytest.mark.parametrize("text", ["?max_tokens=12", "&tokens=4096", "?author=me", "a bearer of bad news"])
+def test_what_only_looks_like_it_is_kept(text: str) -> None:
+    assert HIDE.text(text) == text
+
+
+def transcript(data: bytes, cuts: list[int], headers: dict[str, str] | None = None) -> Transcript:
+    edges = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
+    reads = tuple(Read(t_ns=index, data=data[low:high]) for index, (low, high) in enumerate(itertools.pairwise(edges)))
+    return Transcript(
+        records=(StreamRecord(request="r", wave="w", t0_ns=1, headers=headers or {}, reads=reads),), client="c", stamps="s"
+    )
+
+
+@given(st.binary(max_size=40), st.binary(max_size=40), st.lists(st.integers(0, 200), max_size=6))
+def test_a_secret_over_any_reads_is_masked_in_place(before: bytes, after: bytes, cuts: list[int]) -> None:
+    data = before + b"tr0ub4dor&3" + after
+    given_ = transcript(data, cuts)
+    (record,) = masked(given_, KNOWING).records
+    whole = b"".join(read.data for read in record.reads)
+    assert b"tr0ub4dor&3" not in whole
+    assert len(whole) == len(data)
+    assert [(read.t_ns, len(read.data)) for read in record.reads] == [
+        (read.t_ns, len(read.data)) for read in given_.records[0].reads
+    ]
+
+
+@given(st.binary(max_size=60), st.lists(st.integers(0, 60), max_size=4))
+def test_reads_without_a_secret_are_as_they_were(data: bytes, cuts: list[int]) -> None:
+    assert masked(transcript(data, cuts), HIDE) == transcript(data, cuts)
+
+
+def test_headers_that_carry_secrets_are_concealed() -> None:
+    headers = {"set-cookie": "session=zzz", "x-api-key": "hunter2", "x-request-id": "7", "location": "/?token=hunter2hunter2"}
+    (record,) = masked(transcript(b"", [], headers), HIDE).records
+    assert "zzz" not in str(record)
+    assert "hunter2" not in str(record)
+    assert record.headers["x-request-id"] == "7"

@@ -1,5 +1,6 @@
 """Sessions on real processes and sockets: what is recorded when all goes well, and when each thing goes wrong."""
 
+import gzip
 import os
 import random
 import signal
@@ -133,6 +134,40 @@ def test_an_override_that_the_launcher_drops_is_told(ledger: Ledger, make_spec: 
     (boot,) = boots(ledger)
     assert boot.agreement.state == "differs"
     assert [item.field for item in boot.agreement.differences] == ["rank 0 env.KEPT"]
+
+
+def test_a_secret_that_the_server_gives_away_reaches_no_file(ledger: Ledger, make_spec: MakeSpec) -> None:
+    secret = "-".join(["correct", "horse", "battery"])
+    ledger_run(ledger, make_spec(server="--mode echoes", env=f'MY_API_KEY = "{secret}"'))
+    (trial,) = trials(ledger)
+    assert trial.requests.failed == 0
+    assert "C1" in trial.figures
+    held = {path: path.read_bytes() for path in ledger.receipts.rglob("*") if path.is_file()}
+    opened = {path: gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data for path, data in held.items()}
+    told = [path for path, data in opened.items() if secret.encode() in data]
+    assert told == []
+    assert any(b"*" * len(secret) in data for data in opened.values()), "the replies are kept, masked"
+
+
+@pytest.mark.parametrize(
+    ("mode", "state", "words"),
+    [
+        ("launches", "unverified", "does not show --mode launches"),
+        ("launches-without-env", "differs", "rank 0 (the process that serves) env.KEPT"),
+        ("launches-without-args", "unverified", "the process that serves does not show --delay 0.012"),
+    ],
+)
+def test_what_a_launcher_does_not_pass_on_is_never_silent(
+    ledger: Ledger, make_spec: MakeSpec, capsys: pytest.CaptureFixture[str], mode: str, state: str, words: str
+) -> None:
+    ledger_run(ledger, make_spec(server=f"--mode {mode} --delay 0.012", env='KEPT = "1"'))
+    (boot,) = boots(ledger)
+    assert boot.agreement.state == state
+    assert words in " ".join([*boot.agreement.unseen, *(item.field for item in boot.agreement.differences)])
+    assert boot.observed["serving"][0]["argv"][-1] != "", "what really serves is recorded"
+    capsys.readouterr()
+    assert run(["-C", str(ledger.root), "query", "C1 by arm"]) == 0
+    assert "unverified" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
