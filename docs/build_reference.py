@@ -59,6 +59,8 @@ def commands_page() -> str:
         command = cli.get_command(context, name)
         assert command is not None
         parts += _command(name, command)
+        for below, inner in command.commands.items() if isinstance(command, click.Group) else ():
+            parts += _command(f"{name} {below}", inner)
     return _page(parts)
 
 

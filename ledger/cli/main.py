@@ -42,6 +42,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "import": ("ledger.cli.import_file:import_command", "Record figures from other tools' result files."),
     "export": ("ledger.cli.export:export", "Write the views as Parquet, CSV or JSON Lines."),
     "verify": ("ledger.cli.verify:verify_command", "Check every digest, schema and link of the ledger."),
+    "blobs": ("ledger.cli.blobs:blobs_command", "Count, send and fetch large blobs that are kept outside of git."),
     "pack": ("ledger.cli.pack:pack_command", "Put committed receipts into compressed packs, in one commit."),
     "checkpoint": ("ledger.cli.checkpoint:checkpoint", "Print a root and a count over all receipts, to publish."),
     "schema": ("ledger.cli.schema:schema", "Write the JSON Schemas of spec, site and receipt."),

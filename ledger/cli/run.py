@@ -42,6 +42,7 @@ from ledger.run.session import Summary, check_all_pins, find_instruments, run_se
 from ledger.run.watch import SessionEnded, Watcher
 from ledger.spec.plan import Plan, make_plan
 from ledger.store.git import commit_paths, uncommitted
+from ledger.store.large import send
 from ledger.store.ledger import Ledger
 from ledger.store.session import SessionWriter
 
@@ -167,6 +168,9 @@ def _commit(ledger: Ledger, writer: SessionWriter, plan: Plan, view: LiveView) -
     except StoreError as error:
         view(SessionEnded(session=writer.session, receipts=writer.count, commit=None, remarks=(str(error),)))
         raise
+    # Nothing is measured any more, so that the network may be used.
+    sent = send(ledger)
+    remarks += [f"{sent.left} large blobs wait for the blob store: {sent.problem}"] if sent.problem else []
     view(SessionEnded(session=writer.session, receipts=writer.count, commit=made.commit, remarks=(*remarks, *made.remarks)))
 
 

@@ -22,6 +22,7 @@ from ledger.query.names import resolve
 from ledger.query.standing import standing
 from ledger.receipt import codec
 from ledger.receipt.model import Receipt, blobs
+from ledger.store.large import fetch, is_large
 from ledger.store.ledger import Ledger
 
 BLOB_SHOWN = 4 * 2**20
@@ -59,8 +60,11 @@ def _show_blob(ledger: Ledger, receipt: Receipt, wanted: int) -> None:
     listed = blobs(receipt)
     if wanted > len(listed):
         raise NotFoundError(Problem(what=f"this receipt has {len(listed)} blobs", value=str(wanted)))
-    data = ledger.read_blob(receipt.session, listed[wanted - 1])
-    _show_bytes(_unpacked(data) if listed[wanted - 1].mediaType.endswith("+gzip") else [data])
+    asked = listed[wanted - 1]
+    if is_large(ledger, asked.size):
+        fetch(ledger, asked)
+    data = ledger.read_blob(receipt.session, asked)
+    _show_bytes(_unpacked(data) if asked.mediaType.endswith("+gzip") else [data])
 
 
 def _show_bytes(pieces: Iterable[bytes]) -> None:

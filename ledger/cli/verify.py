@@ -72,9 +72,10 @@ def short_root(old: Checkpoint) -> str:
 @click.option(
     "--signers", type=click.Path(path_type=Path), help="Also check commit signatures against this allowed-signers file."
 )
+@click.option("--fetch", is_flag=True, help="Also fetch and check large blobs that are not on this machine.")
 @json_option
 @pass_state
-def verify_command(state: State, history: bool, given: str | None, signers: Path | None, as_json: bool) -> int:
+def verify_command(state: State, history: bool, given: str | None, signers: Path | None, fetch: bool, as_json: bool) -> int:
     """Check every digest, schema and link of the ledger.
 
     Exit code 0 when all of it holds, 1 when something does not.
@@ -82,7 +83,7 @@ def verify_command(state: State, history: bool, given: str | None, signers: Path
     checked = Checked()
     ledger = Ledger.find(state.directory)
     with bar("verifying", "sessions") as watch:
-        found = list(verify(ledger, checked, watch))
+        found = list(verify(ledger, checked, watch, fetch=fetch))
     found += _conflicts(checked.corrections)
     found += check_history(ledger) if history else []
     found += check_signatures(ledger, signers) if signers is not None else []
@@ -115,6 +116,8 @@ def _show_limits(checked: Checked, history: bool, signers: Path | None) -> None:
     """What was seen and is no fault, and what was not looked at."""
     if checked.unnamed:
         show_remark(f"{checked.unnamed} of these blobs are named by no receipt: a session that was killed leaves such")
+    if checked.away:
+        show_remark(f"{checked.away} large blobs are not on this machine: --fetch gets them from the blob store and checks them")
     options = {"git's history (--history)": history, "signatures (--signers)": signers is not None}
     left = [what for what, asked in options.items() if not asked]
     if left:

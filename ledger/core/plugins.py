@@ -33,12 +33,17 @@ class Plugins(Generic[T]):
         """A new plugin called ``name``.
 
         Raises:
-            UsageError: there is none (the nearest name is offered), or another package's is not of this kind.
+            UsageError: there is none (the nearest name is offered), it needs a package that is not there, or another package's
+                is not of this kind.
         """
         if name in self.built_in:
             return self.built_in[name]()
         for point in entry_points(group=self.group, name=name):
-            found = point.load()()
+            try:
+                found = point.load()()
+            except ModuleNotFoundError as error:
+                what = f"the {self.called} {name!r} needs a package that is not installed"
+                raise UsageError(Problem(what=what, value=error.name, hint=f"pip install {error.name}")) from error
             if isinstance(found, self.kind):
                 return found
             raise UsageError(f"the entry point {self.group}:{name} gives something that is no {self.kind.__name__}")

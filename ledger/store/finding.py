@@ -33,7 +33,8 @@ class Finding:
 class Checked:
     """How much was looked at, and the corrections among it by digest, for those who judge them.
 
-    ``unnamed`` are whole blobs that no receipt names: what a killed session leaves, no fault.
+    ``unnamed`` are whole blobs that no receipt names: what a killed session leaves, no fault. ``away`` are large blobs that are
+    not on this machine and that the blob store may have.
     """
 
     sessions: int = 0
@@ -42,6 +43,7 @@ class Checked:
     unnamed: int = 0
     bytes: int = 0
     packs: int = 0
+    away: int = 0
     corrections: dict[str, Correction] = field(factory=dict)
 
     def counts(self) -> dict[str, int]:

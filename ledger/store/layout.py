@@ -15,6 +15,8 @@ SUFFIX = ".json"
 PACK_SUFFIX = ".jsonl.gz"
 STATE = ".ledger"
 MARKER = "ledger.toml"
+# Below the state folder: large blobs that the store is to get, and those that it has.
+WAITING, KEPT = "waiting", "kept"
 
 YEAR = re.compile(r"[0-9]{4}")
 MONTH = re.compile(r"(?:0[1-9]|1[0-2])")

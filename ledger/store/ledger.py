@@ -8,7 +8,6 @@ listed is read from its pack, so that nothing is missed while ``packing`` is at 
 """
 
 import os
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Self
@@ -17,16 +16,15 @@ from attrs import frozen
 
 from ledger.core import digest
 from ledger.core.digest import Descriptor
-from ledger.core.errors import NoLedgerError, NotFoundError, Place, Problem, StoreError, shorten
+from ledger.core.errors import NoLedgerError, NotFoundError, Place, Problem, StoreError
 from ledger.receipt import codec
 from ledger.receipt.model import Receipt
 from ledger.store import layout, objects, packs
 from ledger.store.packs import Block, packed_in
+from ledger.store.settings import settings_of
 
 MAX_RECEIPT = 64 * 2**20
 MAX_BLOB = 4 * 2**30
-MAX_MARKER = 2**20
-LAYOUT = 1
 LISTED = 8
 SHORTEST = 4
 MARKER_TEXT = """\
@@ -81,7 +79,7 @@ class Ledger:
             if (folder / layout.MARKER).is_file():
                 if git_root(folder) is None:
                     raise NoLedgerError("a ledger outside a git repository", hint=f"git init {folder}")
-                check_marker(folder / layout.MARKER)
+                settings_of(folder)
                 _refuse_links(folder)
                 return cls(root=folder)
         if git_root(here) is None:
@@ -175,10 +173,16 @@ class Ledger:
             path = folder / layout.BLOBS / digest.hex_of(wanted.digest)
             if folder.name == session and not path.parent.is_symlink() and os.path.lexists(path):
                 data = objects.read(path, wanted.size)
-                if len(data) != wanted.size or digest.of_bytes(data) != wanted.digest:
-                    raise StoreError(Problem(what="the blob's bytes are not those of its name and size", value=str(path)))
-                return data
+                return _checked(data, wanted, path)
+        if (kept := self.large_blob(wanted.digest)) is not None:
+            return _checked(objects.read(kept, wanted.size), wanted, kept)
         raise NotFoundError(Problem(what=f"no such blob in session {session}", value=wanted.digest))
+
+    def large_blob(self, name: str) -> Path | None:
+        """The file of a blob that is kept outside of git on this machine, by its digest; None when it is not here."""
+        plain = digest.hex_of(name)
+        found = (self.state / layout.BLOBS / part / plain for part in (layout.WAITING, layout.KEPT))
+        return next((path for path in found if layout.HEX.fullmatch(plain) and path.is_file() and not path.is_symlink()), None)
 
     def resolve(self, prefix: str) -> str:
         """The full digest of the one receipt whose digest begins with ``prefix`` (at least four hex digits).
@@ -196,6 +200,13 @@ class Ledger:
             listed = ", ".join(f"{digest.short(name, 16)} ({session})" for name, session in sorted(found.items())[:LISTED])
             raise NotFoundError(Problem(what=f"{len(found)} receipts begin so", value=prefix, hint=f"give more digits: {listed}"))
         return digest.PREFIX + next(iter(found))
+
+
+def _checked(data: bytes, wanted: Descriptor, path: Path) -> bytes:
+    """The bytes of a blob, if they are those that its descriptor names."""
+    if len(data) != wanted.size or digest.of_bytes(data) != wanted.digest:
+        raise StoreError(Problem(what="the blob's bytes are not those of its name and size", value=str(path)))
+    return data
 
 
 def load(stored: Stored) -> bytes:
@@ -257,20 +268,6 @@ def folders(parent: Path, named: Callable[[str], object]) -> list[Path]:
 def git_root(start: Path) -> Path | None:
     """The work tree that holds ``start``: the folder with ``.git`` in it (a folder, or a file in a linked work tree)."""
     return next((folder for folder in (start, *start.parents) if (folder / ".git").exists()), None)
-
-
-def check_marker(path: Path) -> None:
-    """Refuse a ledger whose layout this version does not know, before anything is written into it."""
-    try:
-        marker = tomllib.loads(objects.read(path, MAX_MARKER).decode())
-    except ValueError as error:
-        raise StoreError(Problem(what=f"not TOML: {error}", place=Place(file=str(path)))) from error
-    if marker.get("ledger") != LAYOUT:
-        what = f"a ledger of another layout; this version knows {LAYOUT}"
-        hint = "a newer version of ledger reads it"
-        raise NoLedgerError(
-            Problem(what=what, place=Place(file=str(path), path="ledger"), value=shorten(marker.get("ledger")), hint=hint)
-        )
 
 
 def _refuse_links(root: Path) -> None:

@@ -9,7 +9,7 @@ is followed below the ledger's folder, neither for a file nor for a folder above
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -41,9 +41,28 @@ def put(path: Path, data: bytes, *, root: Path, scratch: Path) -> bool:
             return False
         make_folder(path.parent, root)
         make_folder(scratch, root)
-        return _link(_write(scratch, path.name, data), path, data)
+        return _link(_write(scratch, path.name, [data]), path, data)
     except OSError as error:
         raise refused(error, path) from error
+
+
+def put_pieces(path: Path, pieces: Iterable[bytes], *, root: Path, scratch: Path) -> bool:
+    """As :func:`put`, with bytes that come in pieces and are too many to hold; a file that is there is left as it is.
+
+    Raises:
+        StoreError: a link is in the way, or the disk refuses. Whatever ``pieces`` raises; nothing is left then.
+    """
+    try:
+        if os.path.lexists(path) and not path.is_symlink():
+            return False
+        make_folder(path.parent, root)
+        make_folder(scratch, root)
+        temporary = _write(scratch, path.name, pieces)
+        temporary.rename(path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise refused(error, path) from error
+    return True
 
 
 def read(path: Path | str, limit: int) -> bytes:
@@ -157,12 +176,12 @@ def _is_there(path: Path, data: bytes) -> bool:
     raise StoreError(Problem(what="other bytes stand under this name already", place=Place(file=str(path)), hint="ledger verify"))
 
 
-def _write(scratch: Path, name: str, data: bytes) -> Path:
+def _write(scratch: Path, name: str, pieces: Iterable[bytes]) -> Path:
     temporary = scratch / f"{os.getpid()}.{os.urandom(6).hex()}.{name[:16]}.tmp"
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     try:
         with os.fdopen(fd, "wb") as file:
-            file.write(data)
+            file.writelines(pieces)
             file.flush()
             os.fsync(file.fileno())
     except BaseException:

@@ -21,7 +21,7 @@ from ledger.core.errors import LedgerError, NotFoundError, Place, Problem, Store
 from ledger.core.words import Kind
 from ledger.receipt import codec
 from ledger.receipt.model import BODIES, Body, Chain, Receipt, Tool
-from ledger.store import layout, objects
+from ledger.store import large, layout, objects
 from ledger.store.ledger import Ledger, Stored, load
 
 _KINDS: dict[type, str] = {body: Kind(kind).value for kind, body in BODIES.items()}
@@ -102,10 +102,15 @@ class SessionWriter:
     def blob(self, data: bytes, media_type: str) -> Descriptor:
         """Write ``data`` as a blob and return its descriptor; the same bytes are written once.
 
+        One above the limit of ``ledger.toml`` is kept outside of git, until ``large.send`` is asked to send it.
+
         Raises:
             StoreError: the disk refuses.
         """
         described = digest.describe(data, media_type)
+        if large.is_large(self._ledger, described.size):
+            large.keep(self._ledger, described, data)
+            return described
         with self._mutex:
             self._put(self.folder / layout.BLOBS / digest.hex_of(described.digest), data)
         return described

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from ledger.core.errors import NoLedgerError, Place, Problem, StoreError
 from ledger.store import layout, objects
-from ledger.store.ledger import MARKER_TEXT, Ledger, check_marker, git_root
+from ledger.store.ledger import MARKER_TEXT, Ledger, git_root
+from ledger.store.settings import settings_of
 
 IGNORED = f"{layout.STATE}/"
 ATTRIBUTES = f"{layout.RECEIPTS}/** -text"
@@ -61,7 +62,7 @@ def _refuse_what_is_there(root: Path) -> None:
     for name in (f"{layout.RECEIPTS}/.gitkeep", ".gitignore", ".gitattributes", layout.MARKER):
         _is_file(root / name)
     if (root / layout.MARKER).exists():
-        check_marker(root / layout.MARKER)
+        settings_of(root)
 
 
 def _ensure_file(path: Path, text: str) -> list[Path]:

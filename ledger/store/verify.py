@@ -17,12 +17,12 @@ from itertools import groupby
 from pathlib import Path
 
 from ledger.core import digest
-from ledger.core.errors import StoreError, shorten
-from ledger.store import layout, packs
+from ledger.core.errors import LedgerError, StoreError, shorten
+from ledger.store import large, layout, packs
 from ledger.store.finding import REMOVE, RESTORE, Checked, Finding, finding, listed, reason, stranger
 from ledger.store.ledger import Ledger
 from ledger.store.packs import packed_in
-from ledger.store.verify_session import Outward, Report, check_session
+from ledger.store.verify_session import Away, Outward, Report, check_session
 
 __all__ = ["Checked", "Finding", "verify"]
 
@@ -38,10 +38,11 @@ def _nobody(done: int, of: int) -> None:
     """Hear nothing."""
 
 
-def verify(ledger: Ledger, checked: Checked, watch: Watch = _nobody) -> Iterator[Finding]:
+def verify(ledger: Ledger, checked: Checked, watch: Watch = _nobody, *, fetch: bool = False) -> Iterator[Finding]:
     """Every finding: of the folders, session after session, and of links between sessions; ``checked`` is counted up.
 
-    ``watch`` is told now and then how many sessions are done, and of how many.
+    ``watch`` is told now and then how many sessions are done, and of how many. With ``fetch`` large blobs that are not on this
+    machine are fetched from the blob store and checked; without it nothing touches a network.
     """
     yield from _above_sessions(ledger, checked)
     outward: list[Outward] = []
@@ -51,7 +52,22 @@ def verify(ledger: Ledger, checked: Checked, watch: Watch = _nobody) -> Iterator
         watch(checked.sessions, len(sessions))
         yield from report.findings
         outward += report.outward
+        yield from _fetched(ledger, report.away, checked) if fetch else ()
     yield from _dangling(ledger, outward)
+
+
+def _fetched(ledger: Ledger, away: Sequence[Away], checked: Checked) -> Iterator[Finding]:
+    """Fetch the blobs; what is wrong with those that could not be, or that have other bytes."""
+    for item in away:
+        try:
+            large.fetch(ledger, item.blob)
+        except LedgerError as error:
+            problem = error.problems[0]
+            what = f"its blob {digest.short(shorten(item.blob.digest), 16)}…: {problem.what}"
+            yield finding(ledger, item.path, "blob-missing", what, problem.hint or RESTORE)
+        else:
+            checked.away -= 1
+            checked.blobs += 1
 
 
 def _reports(ledger: Ledger, sessions: Sequence[Path]) -> Iterator[Report]:

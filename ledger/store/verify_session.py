@@ -15,12 +15,13 @@ from typing import Any
 from attrs import field, frozen
 
 from ledger.core import canonical, digest
+from ledger.core.digest import Descriptor
 from ledger.core.errors import LedgerError, StoreError, shorten
 from ledger.core.words import Kind
 from ledger.receipt import codec, shape
 from ledger.receipt.model import Boot, Correction, blobs, links
 from ledger.receipt.shape import Outline
-from ledger.store import layout, objects, packs
+from ledger.store import large, layout, objects, packs
 from ledger.store.finding import RESTORE, Checked, Finding, finding, listed, reason, stranger
 from ledger.store.ledger import MAX_BLOB, MAX_RECEIPT, Ledger, Stored, bytes_of
 from ledger.store.packs import Block
@@ -36,6 +37,15 @@ class Report:
     findings: list[Finding] = field(factory=list)
     checked: Checked = field(factory=Checked)
     outward: list["Outward"] = field(factory=list)
+    away: list["Away"] = field(factory=list)
+
+
+@frozen(kw_only=True)
+class Away:
+    """A large blob that is not on this machine: the file of a receipt that names it, and its descriptor."""
+
+    path: str
+    blob: Descriptor
 
 
 @frozen(kw_only=True)
@@ -72,7 +82,7 @@ def check_session(ledger: Ledger, folder: Path, entries: Entries, blocks: Sequen
     report.checked.corrections |= {item.digest: item.correction for item in items if item.correction is not None}
     report.findings.extend(_chain(ledger, folder, items, unread))
     report.findings.extend(_roles(ledger, items))
-    report.findings.extend(_blobs(ledger, folder, items, unread, report.checked))
+    report.findings.extend(_blobs(ledger, folder, items, unread, report))
     report.outward.extend(
         Outward(path=item.path, role=role, target=target)
         for item in items
@@ -243,7 +253,7 @@ def _roles(ledger: Ledger, read: Sequence[_Read]) -> Iterator[Finding]:
                 yield finding(ledger, item.path, "role", f"its {role} is a receipt of another kind: {shorten(found)}")
 
 
-def _blobs(ledger: Ledger, folder: Path, read: Sequence[_Read], unread: int, checked: Checked) -> Iterator[Finding]:
+def _blobs(ledger: Ledger, folder: Path, read: Sequence[_Read], unread: int, report: Report) -> Iterator[Finding]:
     """Every blob has its bytes, and every named one is there. A receipt that could not be read may name any of the others."""
     wanted: dict[str, dict[int, _Read]] = defaultdict(dict)
     for item in read:
@@ -258,14 +268,28 @@ def _blobs(ledger: Ledger, folder: Path, read: Sequence[_Read], unread: int, che
         else:
             name = digest.PREFIX + entry.name
             there.add(name)
-            checked.blobs += 1
-            checked.unnamed += not unread and name not in wanted
+            report.checked.blobs += 1
+            report.checked.unnamed += not unread and name not in wanted
             yield from _blob(ledger, Path(entry.path), name, wanted[name])
     missing = {descriptor.digest: (item, descriptor) for item in reversed(read) for descriptor in item.said.blobs}
     for name in sorted(missing.keys() - there):
         item, descriptor = missing[name]
+        if large.is_large(ledger, descriptor.size):
+            yield from _large(ledger, item, descriptor, report)
+            continue
         what = f"its blob {digest.short(shorten(name), 16)}… ({shorten(descriptor.mediaType)}) is not there"
         yield finding(ledger, item.path, "blob-missing", what, "fetch it, or restore it from git")
+
+
+def _large(ledger: Ledger, item: _Read, descriptor: Descriptor, report: Report) -> Iterator[Finding]:
+    """A blob that is kept outside of git: whole if it is here, else noted, to be fetched when that is asked."""
+    path = ledger.large_blob(descriptor.digest)
+    if path is None:
+        report.checked.away += 1
+        report.away.append(Away(path=str(item.path), blob=descriptor))
+        return
+    report.checked.blobs += 1
+    yield from _blob(ledger, path, descriptor.digest, {descriptor.size: item})
 
 
 def _blob(ledger: Ledger, path: Path, name: str, sizes: Mapping[int, _Read]) -> Iterator[Finding]:

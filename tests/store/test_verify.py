@@ -51,7 +51,7 @@ def test_a_whole_ledger_has_no_finding_and_is_counted(whole: Ledger, build: Buil
     checked = Checked()
     assert list(verify(whole, checked)) == []
     total = sum(path.stat().st_size for path in build.writer.folder.glob("*.json"))
-    assert checked.counts() == {"sessions": 1, "receipts": 8, "blobs": 1, "unnamed": 0, "bytes": total, "packs": 0}
+    assert checked.counts() == {"sessions": 1, "receipts": 8, "blobs": 1, "unnamed": 0, "bytes": total, "packs": 0, "away": 0}
 
 
 def test_an_empty_ledger_and_one_without_its_folder_are_whole(ledger: Ledger) -> None:
