@@ -30,8 +30,8 @@ from ledger.run.telemetry import Telemetry
 from ledger.spec.model import GateSpec, Site, Spec
 from ledger.spec.plan import BootPlan
 
-ControlTrials = Callable[[str | None], Sequence[Trial]]
-"""The trials of the last boot of an arm, or of the boot's own control where no arm is named."""
+ControlTrials = Callable[[str | None], Sequence[Trial] | None]
+"""The trials of the last boot of an arm, or of the boot's own control where no arm is named; None without a control."""
 
 
 @frozen(kw_only=True)
@@ -114,7 +114,8 @@ class BootNodes:
         read = self._read("after", (os.getpid(), *own)) if any(_is_of_nodes(gate) for gate in gates) else Evidence()
         for gate in gates:
             beside = self._sides(gate, trials)
-            verdicts.append(judge(gate, joined([read, Evidence(trials=tuple(trials)), beside])))
+            if beside is not None:
+                verdicts.append(judge(gate, joined([read, Evidence(trials=tuple(trials)), beside])))
         return verdicts
 
     def end(self) -> None:
@@ -163,12 +164,14 @@ class BootNodes:
     def _kernel_logs(self) -> list[Evidence]:
         return [kernel.since(reach, mark, self.care.conceal) for reach in self.reaches if (mark := self._marks.get(reach.node))]
 
-    def _sides(self, gate: GateSpec, trials: Sequence[Trial]) -> Evidence:
-        """The blobs of the boot and of its control that a gate compares."""
+    def _sides(self, gate: GateSpec, trials: Sequence[Trial]) -> Evidence | None:
+        """The blobs of the boot and of its control that a gate compares; None where there is no control to compare with."""
         source = {"paired": sides.ITEMS, "greedy": sides.REPLIES}.get(gate.reads.partition(".")[0])
         if source is None:
             return Evidence()
         read, control = self.care.read_blob, self.control_trials(gate.against)
+        if control is None:
+            return None
         return Evidence(
             pieces=(
                 *sides.gather(source, sides.CONTROL, control, read, gate.of),

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from ledger.core.errors import BackendError, Problem
-from ledger.core.words import Outcome
+from ledger.core.words import Outcome, Role
 from ledger.instruments import registry
 from ledger.instruments.base import Instrument
 from ledger.receipt.model import Subject, Trial
@@ -89,10 +89,15 @@ def check_all_pins(plan: Plan, checks: Checks) -> None:
 
 def _nodes(bench: Bench, plan: Plan, boot: BootPlan, done: Sequence[BootResult]) -> BootNodes:
     """The nodes of one boot; gates that compare see the last ready boot of the arm that they name, or of the control."""
-    own = control_of(boot.arm, plan.spec.rule, plan.spec.arms) if plan.spec.rule else boot.arm.base
+    is_judged = boot.arm.role is Role.CANDIDATE
+    arms = {arm.id: arm for arm in plan.spec.arms}
+    own = control_of(boot.arm, plan.spec.rule, arms) if plan.spec.rule else boot.arm.base if is_judged else None
 
-    def control_trials(arm: str | None) -> Sequence[Trial]:
-        last = next((each for each in reversed(done) if each.subject.arm == (arm or own) and each.trials), None)
+    def control_trials(arm: str | None) -> Sequence[Trial] | None:
+        control = arm or own
+        if control is None or control == boot.arm.id:
+            return None
+        last = next((each for each in reversed(done) if each.subject.arm == control and each.trials), None)
         return [trial for _, trial in last.trials] if last else []
 
     return BootNodes(care=bench.care, plan=boot, spec=plan.spec, site=plan.site, control_trials=control_trials)

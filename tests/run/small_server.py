@@ -7,7 +7,7 @@ usage: small_server.py --port PORT [--mode MODE] [--after N] [--delay SECONDS]
 modes: ok, never (listens and answers 503), exits (at once, status 3), dies (on request N), errors (500 from request N),
 hangs (in the stream of request N), drops (the environment variable KEPT, by starting itself again without it),
 launches (another process that serves, as a wrapper does), launches-without-env (the same, without KEPT), launches-without-args
-(the same, without --delay), echoes (the environment variable MY_API_KEY in its log, headers and replies)
+(the same, without --delay), echoes (the environment variable MY_API_KEY in its log, headers and replies), faults (tells the kernel's log FAULT at request N); ``--says`` is the word that it says
 """
 
 import argparse
@@ -42,6 +42,10 @@ class Handler(BaseHTTPRequestHandler):
             self.send_error(503, "loading")
         elif mode == "errors":
             self.send_error(500, "out of memory")
+        elif mode == "faults" and number == self.options.after:
+            with open("/dev/kmsg", "w") as log:
+                log.write(f"<3>{os.environ['FAULT']}\n")
+            self.stream(body, hang=False)
         elif mode == "dies":
             print("CUDA error: out of memory", flush=True)
             os._exit(9)
@@ -61,7 +65,7 @@ class Handler(BaseHTTPRequestHandler):
         tokens = int(body["max_tokens"])
         for _ in range(tokens):
             time.sleep(self.options.delay)
-            said = os.environ["MY_API_KEY"] if self.options.mode == "echoes" else " word"
+            said = os.environ["MY_API_KEY"] if self.options.mode == "echoes" else f" {self.options.says}"
             self.event({"choices": [{"index": 0, "delta": {"content": said}}]})
             if hang:
                 time.sleep(600)
@@ -93,6 +97,7 @@ def main() -> None:
     parser.add_argument("--after", type=int, default=0)
     parser.add_argument("--delay", type=float, default=0.01)
     parser.add_argument("--tag", default="")
+    parser.add_argument("--says", default="word")
     options = parser.parse_args()
     if options.mode == "exits":
         print("cannot load the model: no such file", flush=True)
