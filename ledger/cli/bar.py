@@ -1,8 +1,7 @@
 """How far long work has come, on a terminal.
 
-What it does: shows a bar that goes away when the work is done. What it does not do: show anything on a pipe, or on a terminal that
-cannot take a line back. Rule kept: it is on
-the error stream, so that what a command prints is never mixed with it.
+What it does: shows a bar that goes away when the work is done. What it does not do: show anything on a pipe, or on a terminal
+that cannot take a line back. Rule kept: it is on the error stream, so that what a command prints is never mixed with it.
 """
 
 from collections.abc import Callable, Iterator

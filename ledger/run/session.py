@@ -90,8 +90,7 @@ def check_all_pins(plan: Plan, checks: Checks) -> None:
 def _nodes(bench: Bench, plan: Plan, boot: BootPlan, done: Sequence[BootResult]) -> BootNodes:
     """The nodes of one boot; gates that compare see the last ready boot of the arm that they name, or of the control."""
     is_judged = boot.arm.role is Role.CANDIDATE
-    arms = {arm.id: arm for arm in plan.spec.arms}
-    own = control_of(boot.arm, plan.spec.rule, arms) if plan.spec.rule else boot.arm.base if is_judged else None
+    own = control_of(boot.arm, plan.spec.rule, plan.spec.arms) if plan.spec.rule else boot.arm.base if is_judged else None
 
     def control_trials(arm: str | None) -> Sequence[Trial] | None:
         control = arm or own

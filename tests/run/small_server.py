@@ -7,7 +7,8 @@ usage: small_server.py --port PORT [--mode MODE] [--after N] [--delay SECONDS]
 modes: ok, never (listens and answers 503), exits (at once, status 3), dies (on request N), errors (500 from request N),
 hangs (in the stream of request N), drops (the environment variable KEPT, by starting itself again without it),
 launches (another process that serves, as a wrapper does), launches-without-env (the same, without KEPT), launches-without-args
-(the same, without --delay), echoes (the environment variable MY_API_KEY in its log, headers and replies), faults (tells the kernel's log FAULT at request N); ``--says`` is the word that it says
+(the same, without --delay), echoes (the environment variable MY_API_KEY in its log, headers and replies), faults (tells the
+kernel's log the variable FAULT at request N); ``--says`` is the word that it says
 """
 
 import argparse
@@ -18,6 +19,7 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -43,8 +45,7 @@ class Handler(BaseHTTPRequestHandler):
         elif mode == "errors":
             self.send_error(500, "out of memory")
         elif mode == "faults" and number == self.options.after:
-            with open("/dev/kmsg", "w") as log:
-                log.write(f"<3>{os.environ['FAULT']}\n")
+            Path("/dev/kmsg").write_text(f"<3>{os.environ['FAULT']}\n")
             self.stream(body, hang=False)
         elif mode == "dies":
             print("CUDA error: out of memory", flush=True)
