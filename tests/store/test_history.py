@@ -12,9 +12,10 @@ from ledger.core.errors import UsageError
 from ledger.store.git import commit_paths
 from ledger.store.history import check_history, check_signatures
 from ledger.store.ledger import Ledger
+from ledger.store.start import start
 from ledger.store.timeline import checkpoint, extends, read_checkpoint, timeline
 from ledger.store.verify import Finding
-from tests.builder import BEGINNING, Builder, git
+from tests.builder import BEGINNING, Builder, git, new_repository
 
 
 def record(ledger: Ledger, token: str, day: int = 0, arms: int = 2) -> list[Path]:
@@ -46,6 +47,22 @@ def test_a_receipt_changed_in_place_is_found_although_it_was_put_back(ledger: Le
         git(ledger.root, "commit", "-qam", message)
     assert codes(check_history(ledger)) == {("changed", path.name)}
     assert run(["-C", str(ledger.root), "verify", "--history"]) == 1
+
+
+def test_a_receipt_that_is_gone_from_the_disk_alone_is_told(ledger: Ledger) -> None:
+    last = record(ledger, "0001")[-1]
+    last.unlink()
+    assert codes(check_history(ledger)) == {("removed", last.name)}
+    git(ledger.root, "rm", "-q", "--cached", str(last))
+    (found,) = check_history(ledger)
+    subprocess.run(found.hint.split(), cwd=ledger.root, check=True)
+    assert list(check_history(ledger)) == []
+
+
+def test_a_ledger_without_a_commit_has_no_history(tmp_path: Path) -> None:
+    ledger, _ = start(new_repository(tmp_path / "new"))
+    Builder(ledger).arm("a", {"C6": 1.0})
+    assert list(check_history(ledger)) == []
 
 
 def test_a_change_on_a_branch_that_was_merged_and_deleted_is_found(ledger: Ledger) -> None:

@@ -170,6 +170,28 @@ def test_a_pack_that_is_removed_in_a_commit_is_told_with_what_it_held(many: Ledg
     assert list(check_history(many)) == []
 
 
+def test_a_pack_that_is_gone_from_the_disk_is_told_once_with_the_way_back(many: Ledger) -> None:
+    pack(many)
+    gone = packed(many)[0]
+    gone.unlink()
+    (found,) = check_history(many)
+    assert (Path(found.path).name, found.code) == (gone.name, "removed")
+    assert "receipts" in found.what
+    subprocess.run(found.hint.split(), cwd=many.root, check=True)
+    assert list(check_history(many)) == []
+
+
+def test_a_pack_that_is_taken_back_is_no_loss(many: Ledger) -> None:
+    before = contents(many)
+    pack(many)
+    git(many.root, "revert", "--no-edit", "HEAD")
+    assert packed(many) == []
+    assert_whole(many, before)
+    assert list(check_history(many)) == []
+    assert pack(many).receipts == len(before)
+    assert_whole(many, before)
+
+
 def test_a_commit_that_fails_leaves_every_file(many: Ledger) -> None:
     before = contents(many)
     (many.root / ".git" / "BISECT_LOG").write_text("")
