@@ -17,7 +17,7 @@ from ledger.core import metrics, words
 from ledger.core.digest import Descriptor
 from ledger.core.errors import ExitCode
 from ledger.receipt import model as receipt
-from ledger.spec import factors
+from ledger.spec import factors, readings
 from ledger.spec import model as spec
 
 Cells = tuple[str, ...]
@@ -136,6 +136,14 @@ def test_every_family_of_metrics_is_on_the_page_of_metrics() -> None:
     for family in metrics.FAMILIES:
         assert f"| `{family.name}` | `{family.example}` | {family.unit} |" in text
         assert family.pattern.fullmatch(family.example)
+
+
+def test_the_page_of_gates_has_every_reading() -> None:
+    text = (PAGES / "gates.md").read_text(encoding="utf-8").partition("<!-- readings -->\n\n")[2]
+    rows = table(text.partition("\n\n")[0])
+    assert rows == [
+        (f"`{item.example}`", item.dimension, ", ".join(item.when), item.of or "", item.about) for item in readings.READINGS
+    ]
 
 
 def test_the_spec_page_has_every_key() -> None:
