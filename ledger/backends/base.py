@@ -14,13 +14,15 @@ from typing import Self
 from attrs import field, frozen
 
 from ledger.backends.reach import Reach
+from ledger.core.errors import BackendError
+from ledger.spec.model import Container
 
 
 @frozen(kw_only=True)
 class RankLaunch:
     """One process to start: where, with which argv and environment, and the file that takes its output.
 
-    ``env`` holds only what the spec sets; ``inherited`` names the variables passed on from this program.
+    ``env`` holds only what the spec sets. ``container`` and the image are there where argv is run in a container.
     """
 
     rank: int
@@ -29,6 +31,10 @@ class RankLaunch:
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(factory=dict)
     log: Path
+    container: Container | None = None
+    image: str | None = None
+    image_id: str | None = None
+    image_labels: Mapping[str, str] = field(factory=dict)
 
 
 @frozen(kw_only=True)
@@ -78,9 +84,10 @@ class Running(ABC):
 
 
 class Backend(ABC):
-    """Starts ranks. ``name`` is what a site says."""
+    """Starts ranks. ``name`` is what a site says, ``holds_containers`` whether it runs images rather than programs."""
 
     name: str
+    holds_containers = False
 
     def start(self, launches: Sequence[RankLaunch], *, pause_s: float = 0.0) -> Running:
         """Start every rank, or none: a rank that cannot be started ends those before it.
@@ -90,6 +97,9 @@ class Backend(ABC):
         Raises:
             BackendError: a program that is not there, or a node that cannot be reached.
         """
+        if not self.holds_containers and any(launch.container is not None for launch in launches):
+            hint = 'take a backend that runs containers, such as backend = "docker"'
+            raise BackendError(f"the lane is run in a container, and the backend {self.name!r} starts programs", hint=hint)
         return self._start(tuple(launches), pause_s)
 
     def free_port(self, ip: str, *, host: str = "localhost") -> int:

@@ -8,7 +8,8 @@ once the values that only the node knows (``${port}``) are filled in.
 import json
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,10 @@ from ledger.instruments.base import Instrument
 from ledger.run.estimate import boot_seconds, estimate
 from ledger.run.session import find_instruments
 from ledger.spec.change import in_words
+from ledger.spec.docker_run import render, with_texts
 from ledger.spec.interpolate import interpolate, names
 from ledger.spec.model import Measure
-from ledger.spec.plan import BootPlan, Plan, make_plan, node_values
+from ledger.spec.plan import BootPlan, Plan, RankPlan, make_plan, node_values
 
 
 @click.command()
@@ -95,8 +97,15 @@ def _show_commands(made: Plan) -> None:
             if len(boot.ranks) > 1:
                 show_line(f"# rank {rank.rank} on {rank.node.name}")
             known = node_values(rank.node, boot.ranks[0].node)
-            env = [f"{name}={shlex.quote(_as_started(value, known))}" for name, value in rank.env.items()]
-            show_line(" ".join([*env, shlex.join(_as_started(word, known) for word in rank.argv)]))
+            show_line(_command(boot, rank, partial(_as_started, known=known)))
+
+
+def _command(boot: BootPlan, rank: RankPlan, started: Callable[[str], str]) -> str:
+    """What starts a rank, quoted for a shell."""
+    argv, env = [started(word) for word in rank.argv], {name: started(value) for name, value in rank.env.items()}
+    if rank.container is not None:
+        return shlex.join(render(boot.lane.image or "", with_texts(rank.container, started), argv, env))
+    return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in env.items()), shlex.join(argv)])
 
 
 def _as_started(template: str, known: Mapping[str, str]) -> str:

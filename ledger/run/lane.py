@@ -21,6 +21,7 @@ from ledger.instruments.base import LoadPlan, Tokenize, Transcript
 from ledger.instruments.http import HttpClient
 from ledger.receipt.model import RankConfig
 from ledger.spec.plan import BootPlan, launch
+from ledger.spec.plan import RankLaunch as Rendered
 
 POLL_S = 0.1
 PROBE_TIMEOUT_S = 60.0
@@ -93,7 +94,7 @@ class BackendStarter:
         head = boot.ranks[0].node
         port = boot.lane.port or self.backend.free_port(head.ip, host=head.host)
         rendered = launch(boot, {**values, "port": str(port)})
-        launches = tuple(_rank_launch(boot, rank.rank, rank.argv, rank.env, logs) for rank in rendered)
+        launches = tuple(_rank_launch(boot, rank, logs) for rank in rendered)
         started = self.clock.monotonic_ns()
         return HttpLane(
             running=self.backend.start(launches, pause_s=boot.pause_s),
@@ -106,9 +107,24 @@ class BackendStarter:
         )
 
 
-def _rank_launch(boot: BootPlan, rank: int, argv: tuple[str, ...], env: Mapping[str, str], logs: Path) -> RankLaunch:
-    node = boot.ranks[rank].node
-    return RankLaunch(rank=rank, node=node.name, host=node.host, argv=argv, env=env, log=log_path(logs, boot, rank))
+def _rank_launch(boot: BootPlan, rank: Rendered, logs: Path) -> RankLaunch:
+    return RankLaunch(
+        rank=rank.rank,
+        node=rank.node.name,
+        host=rank.node.host,
+        argv=rank.argv,
+        env=rank.env,
+        log=log_path(logs, boot, rank.rank),
+        container=rank.container,
+        image=boot.lane.image,
+        image_id=boot.lane.image_id,
+        image_labels=boot.lane.image_labels,
+    )
+
+
+def _config(launch: RankLaunch) -> RankConfig:
+    mounts = (*launch.container.mounts, *launch.container.volumes) if launch.container else ()
+    return RankConfig(rank=launch.rank, node=launch.node, argv=launch.argv, env=launch.env, mounts=mounts)
 
 
 def log_path(logs: Path, boot: BootPlan, rank: int) -> Path:
@@ -145,7 +161,7 @@ class HttpLane:
 
     def resolved(self) -> Sequence[RankConfig]:
         """What each rank was started with."""
-        return [RankConfig(rank=item.rank, node=item.node, argv=item.argv, env=item.env) for item in self.launches]
+        return [_config(item) for item in self.launches]
 
     def observe(self) -> Sequence[Observed]:
         """Each rank's argv and environment, from the backend."""

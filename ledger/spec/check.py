@@ -8,6 +8,8 @@ of it is not heard; of a document with a list that is too long nothing else is s
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import attrs
+
 from ledger.core import metrics
 from ledger.core.errors import did_you_mean
 from ledger.core.words import Role
@@ -27,6 +29,7 @@ from ledger.spec.model import (
     Action,
     Arm,
     Change,
+    Container,
     FilePin,
     Lane,
     Manifest,
@@ -192,6 +195,18 @@ def _lane(lane: Lane, complain: Complain) -> None:
         _tree(tree, (*path, "trees", index), complain)
     values.unique([tree.name for tree in lane.trees], (*path, "trees"), "name", complain)
     _server(lane, path, complain)
+    if lane.container is not None:
+        _container(lane, lane.container, (*path, "container"), complain)
+
+
+def _container(lane: Lane, container: Container, path: Path, complain: Complain) -> None:
+    if not lane.image:
+        complain("a container without an image", path=path, hint="say image = and image_id = in the lane")
+    known = known_variables(lane)
+    for item in attrs.fields(Container):
+        value = getattr(container, item.name)
+        for text in value.values() if isinstance(value, Mapping) else [value] if isinstance(value, str) else value or ():
+            values.template(text, (*path, item.name), known, complain)
 
 
 def _stand_in(stand_in: StandIn, path: Path, complain: Complain) -> None:

@@ -17,6 +17,8 @@ CLASSES: Mapping[str, tuple[FieldClass, str]] = {
     "backend": (FieldClass.CONTEXT, "the same server started another way should give the same figures, and may not"),
     "node.": (FieldClass.CONTEXT, "another machine of the same kind should, and may not"),
     "host.": (FieldClass.CONTEXT, "processor, kernel and memory of the machine"),
+    "container.name": (FieldClass.PROVENANCE, "the container's name"),
+    "container.labels": (FieldClass.PROVENANCE, "remarks for people and other programs"),
     "args.--host": (FieldClass.CONTEXT, "where the server listens"),
     "args.--port": (FieldClass.CONTEXT, "where the server listens"),
     "site": (FieldClass.PROVENANCE, "the site file's name says who ran it, not what ran"),

@@ -84,7 +84,7 @@ def _size(record: Lane | StandIn | Change) -> int:
 
 def _lane(spec: Loaded[Spec], site: Loaded[Site], lane: Lane, found: Collected) -> None:
     place = spec.place("lanes", lane.id)
-    if not lane.command:
+    if not lane.command and lane.container is None:
         hint = f"give it a command, or add [stand_ins.{lane.id}] to {site.file}"
         found.add(f"lane {lane.id!r} has no command, and site {site.value.name!r} has no stand-in for it", place=place, hint=hint)
     given = len(site.value.nodes_of(lane.id))

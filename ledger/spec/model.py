@@ -89,12 +89,49 @@ class Tree:
 
 
 @frozen(kw_only=True)
+class Container:
+    """How a lane's image is run, in the words of ``docker run``; every text may hold ``${…}``.
+
+    The image, the labels that it must have, variables and the command are the lane's own.
+    """
+
+    name: str | None = None
+    restart: str | None = None
+    network: str | None = None
+    ipc: str | None = None
+    pid: str | None = None
+    hostname: str | None = None
+    user: str | None = None
+    workdir: str | None = None
+    entrypoint: str | None = None
+    runtime: str | None = None
+    gpus: str | None = None
+    devices: tuple[str, ...] = ()
+    cap_add: tuple[str, ...] = ()
+    cap_drop: tuple[str, ...] = ()
+    ulimits: Mapping[str, str] = field(factory=dict)
+    security_opt: tuple[str, ...] = ()
+    shm_size: str | None = None
+    memory: str | None = None
+    memory_swap: str | None = None
+    mounts: tuple[str, ...] = ()
+    device_cgroup_rules: tuple[str, ...] = ()
+    cpuset_cpus: str | None = None
+    privileged: bool = False
+    init: bool = False
+    group_add: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(factory=dict)
+    volumes: tuple[str, ...] = ()
+
+
+@frozen(kw_only=True)
 class Lane:
     """A system under test: engine, image or binary, model, launch command, nodes.
 
     ``command`` is the argv of one rank and ``env`` its environment; both may hold ``${…}``. ``ready_within`` is a time.
     ``packages`` pins installed Python distributions by version, ``files`` and ``manifests`` pin files by digest. ``caches`` are
     the folders that the engine compiles into: a boot that finds one of them empty is cold.
+    ``container`` says that the command is run in a container of ``image``.
     """
 
     id: str = field(metadata=KEY)
@@ -108,6 +145,7 @@ class Lane:
     served_model: str | None = None
     image: str | None = None
     image_id: str | None = None
+    container: Container | None = None
     image_labels: Mapping[str, str] = field(factory=dict)
     recipe: str | None = None
     recipe_revision: str | None = None

@@ -7,6 +7,7 @@ the boot, so that equal plans have equal fingerprints.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import attrs
@@ -18,10 +19,11 @@ from ledger.core.words import Evidence, FieldClass
 from ledger.spec import factors
 from ledger.spec.bases import lines
 from ledger.spec.change import sets_something
+from ledger.spec.docker_run import factors_of, with_texts
 from ledger.spec.interpolate import interpolate, interpolate_stable
 from ledger.spec.joint import problems, remarks, too_large
 from ledger.spec.load import Loaded
-from ledger.spec.model import Arm, FilePin, Lane, Measure, Node, Site, Spec
+from ledger.spec.model import Arm, Container, FilePin, Lane, Measure, Node, Site, Spec
 from ledger.spec.order import Slot, slots
 from ledger.spec.resolve import Resolved, resolve
 
@@ -34,6 +36,7 @@ class RankPlan:
     node: Node
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(factory=dict)
+    container: Container | None = None
 
 
 @frozen(kw_only=True)
@@ -44,6 +47,7 @@ class RankLaunch:
     node: Node
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(factory=dict)
+    container: Container | None = None
 
 
 @frozen(kw_only=True)
@@ -109,7 +113,8 @@ def launch(boot: BootPlan, values: Mapping[str, str]) -> tuple[RankLaunch, ...]:
         scope = {**values, **node_values(rank.node, head)}
         argv = tuple(interpolate(word, scope) for word in rank.argv)
         env = {name: interpolate(value, scope) for name, value in rank.env.items()}
-        rendered.append(RankLaunch(rank=rank.rank, node=rank.node, argv=argv, env=env))
+        container = rank.container and with_texts(rank.container, partial(interpolate, scope=scope))
+        rendered.append(RankLaunch(rank=rank.rank, node=rank.node, argv=argv, env=env, container=container))
     return tuple(rendered)
 
 
@@ -155,6 +160,7 @@ def _rank(rank: int, node: Node, arm: Resolved, site: Site) -> RankPlan:
         node=node,
         argv=tuple(interpolate_stable(word, scope) for word in arm.argv),
         env={name: interpolate_stable(value, scope) for name, value in {**arm.env, **node.env}.items()},
+        container=arm.lane.container and with_texts(arm.lane.container, partial(interpolate_stable, scope=scope)),
     )
 
 
@@ -170,6 +176,9 @@ def _factors(arm: Resolved, ranks: Sequence[RankPlan], site: Site) -> dict[str, 
         prefix = f"rank.{rank.rank}." if rank.rank else ""
         launched = factors.launch_factors(rank.argv, rank.env)
         found |= {prefix + key: value for key, value in launched.items() if not prefix or found.get(key) != value}
+        if rank.container is not None:
+            held = factors_of(rank.container)
+            found |= {prefix + key: value for key, value in held.items() if not prefix or found.get(key) != value}
     found |= factors.node_factors([rank.node for rank in ranks], site.backend)
     found |= {"site": site.name}
     if arm.stand_in is not None:
