@@ -9,6 +9,7 @@ usage: sampler PERIOD_SECONDS On its standard input: ``mark WORDS`` takes a samp
 since the last ``take``. Each is answered by lines and a full stop.
 """
 
+import ctypes
 import json
 import os
 import select
@@ -18,6 +19,8 @@ from typing import Any
 
 Sample = dict[str, Any]
 MOST = 20_000
+# Temperature of the chip in °C, power in mW, clock of the processors in MHz.
+QUESTIONS = (("nvmlDeviceGetTemperature", 0), ("nvmlDeviceGetPowerUsage",), ("nvmlDeviceGetClockInfo", 1))
 KEPT = ("MemAvailable", "MemFree", "SwapTotal", "SwapFree")
 
 
@@ -54,6 +57,34 @@ def find() -> "dict[str, list[str]]":
     return found
 
 
+class Accelerators:
+    """NVIDIA's accelerators through the library of their driver, where there is one: no process is started for a sample."""
+
+    def __init__(self, name: str = "libnvidia-ml.so.1") -> None:
+        self.handles: list[ctypes.c_void_p] = []
+        try:
+            self.library = ctypes.CDLL(name)
+            count = ctypes.c_uint()
+            if self.library.nvmlInit_v2() or self.library.nvmlDeviceGetCount_v2(ctypes.byref(count)):
+                return
+        except (OSError, AttributeError):
+            return
+        for index in range(count.value):
+            handle = ctypes.c_void_p()
+            if not self.library.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(index), ctypes.byref(handle)):
+                self.handles.append(handle)
+
+    def ask(self, function: str, *words: int) -> "list[int]":
+        """What a function that fills in one number says of each accelerator that answers it."""
+        found = []
+        for handle in self.handles:
+            value = ctypes.c_uint()
+            call = getattr(self.library, function, None)
+            if call is not None and call(handle, *map(ctypes.c_uint, words), ctypes.byref(value)) == 0:
+                found.append(value.value)
+        return found
+
+
 def listed(folder: str) -> "list[str]":
     """The names in a folder, or none."""
     try:
@@ -62,7 +93,7 @@ def listed(folder: str) -> "list[str]":
         return []
 
 
-def sample(sensors: "dict[str, list[str]]") -> Sample:
+def sample(sensors: "dict[str, list[str]]", accelerators: Accelerators) -> Sample:
     """One sample: bytes, loads, degrees, watts, megahertz."""
     taken: Sample = {"t": round(time.monotonic(), 3)}
     for line in read("/proc/meminfo").split("\n"):
@@ -73,14 +104,18 @@ def sample(sensors: "dict[str, list[str]]") -> Sample:
     if load:
         taken["load1"] = float(load[0])
     heat = [value / 1000 for value in map(number, sensors["temp"]) if value is not None and -50_000 <= value <= 200_000]
+    hot, drawn, ticks = (accelerators.ask(*question) for question in QUESTIONS)
+    heat += map(float, hot)
     if heat:
         taken["temperature"] = max(heat)
-    watts = [value / 1e6 for value in map(number, sensors["power"]) if value is not None]
+    watts = [value / 1e6 for value in map(number, sensors["power"]) if value is not None] + [one / 1000 for one in drawn]
     if watts:
         taken["power"] = round(sum(watts), 3)
     clocks = [value / 1000 for value in map(number, sensors["clock"]) if value is not None]
     if clocks:
         taken["clock"] = round(sum(clocks) / len(clocks), 1)
+    if ticks:
+        taken["accelerator_clock"] = min(ticks)
     received = sent = 0
     for line in read("/proc/net/dev").split("\n")[2:]:
         name, _, rest = line.partition(":")
@@ -108,14 +143,14 @@ def thinned(samples: "list[Sample]") -> "list[Sample]":
 
 def main(period: float) -> int:
     """Sample until standard input closes."""
-    sensors = find()
+    sensors, accelerators = find(), Accelerators()
     samples: list[Sample] = []
     due = time.monotonic()
     rest = b""
     while True:
         wait = due - time.monotonic()
         if wait <= 0:
-            samples.append(sample(sensors))
+            samples.append(sample(sensors, accelerators))
             due = max(due + period, time.monotonic())
             if len(samples) > MOST:
                 samples, period = thinned(samples), period * 2
@@ -130,7 +165,7 @@ def main(period: float) -> int:
         for line in lines:
             words = line.decode("utf-8", "replace")
             if words.startswith("mark "):
-                samples.append(dict(sample(sensors), mark=words[5:]))
+                samples.append(dict(sample(sensors, accelerators), mark=words[5:]))
             else:
                 cpu = {"cpu_s": round(time.process_time(), 4), "period_s": period}
                 sys.stdout.write("".join(json.dumps(one) + "\n" for one in [*samples, cpu]))

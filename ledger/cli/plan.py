@@ -126,7 +126,8 @@ def change_of(boot: BootPlan, made: Plan) -> str:
 def steps(made: Plan) -> Iterator[str]:
     """What is done for each boot, in order."""
     before = [gate.id for gate in made.spec.gates if gate.when == "before"]
-    after = [gate.id for gate in made.spec.gates if gate.when == "after"]
+    after = [gate.id for gate in made.spec.gates if gate.when != "before"]
+    yield from (f"{name} (forbidden here)" if name in made.site.forbid else name for name in made.spec.hygiene)
     yield from (f"gate {name}" for name in before)
     yield "start"
     yield "one token as the sign of readiness"
@@ -158,7 +159,8 @@ def _parameters(measure: Measure) -> str:
 def conditions(made: Plan) -> Iterator[str]:
     """The gates and the rule in words."""
     for gate in made.spec.gates:
-        yield f"gate {gate.id} ({gate.when}): {gate.text} [{gate.reads} {gate.op} {gate.value}]"
+        read = f"{gate.reads} of {gate.of}" if gate.of else gate.reads
+        yield f"gate {gate.id} ({gate.when}): {gate.text} [{read} {gate.op} {gate.value}]"
     rule = made.spec.rule
     if rule is not None:
         yield (

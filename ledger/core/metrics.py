@@ -107,7 +107,7 @@ FAMILIES: tuple[Family, ...] = (
         "temperature_peak",
         "degC",
         Better.LOWER,
-        "the hottest sensor of any node while a trial ran",
+        "the hottest sensor of any node while a trial ran, accelerators included",
     ),
     _family(
         "power_mean",
@@ -115,7 +115,7 @@ FAMILIES: tuple[Family, ...] = (
         "power_mean",
         "W",
         Better.LOWER,
-        "the mean power of all nodes together while a trial ran, by the sensors that the kernel shows",
+        "the mean power of all nodes together while a trial ran, by the sensors of the kernel and of the accelerators",
     ),
     _family(
         "clock_floor",
@@ -124,6 +124,14 @@ FAMILIES: tuple[Family, ...] = (
         "MHz",
         Better.HIGHER,
         "the lowest processor clock of any node while a trial ran, each sample the mean over its processors",
+    ),
+    _family(
+        "accelerator_clock_floor",
+        r"accelerator_clock_floor",
+        "accelerator_clock_floor",
+        "MHz",
+        Better.HIGHER,
+        "the lowest clock of any accelerator of any node while a trial ran, idle moments included",
     ),
     _family(
         "network_bytes",

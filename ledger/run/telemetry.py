@@ -153,6 +153,10 @@ def _slowest_clock(samples: Sequence[Sample]) -> float | None:
     return min(_each(samples, "clock"), default=None)
 
 
+def _slowest_accelerator(samples: Sequence[Sample]) -> float | None:
+    return min(_each(samples, "accelerator_clock"), default=None)
+
+
 def _mean_power(samples: Sequence[Sample]) -> float | None:
     found = _each(samples, "power")
     return sum(found) / len(found) if found else None
@@ -169,5 +173,6 @@ _FIGURES: Mapping[str, tuple[Reduce, Callable[[Sequence[float]], float]]] = {
     "temperature_peak": (_hottest, max),
     "power_mean": (_mean_power, sum),
     "clock_floor": (_slowest_clock, min),
+    "accelerator_clock_floor": (_slowest_accelerator, min),
     "network_bytes": (_network, sum),
 }

@@ -1,6 +1,8 @@
 """What is done to nodes and read of them: hygiene, conditions, kernel logs and samples, on this machine."""
 
 import os
+import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 
 from ledger.backends.process import environment
 from ledger.backends.reach import LocalReach
-from ledger.backends.sampler import thinned
+from ledger.backends.sampler import Accelerators, thinned
 from ledger.instruments.base import LoadPlan, Wave
 from ledger.receipt.model import Figure
 from ledger.run import host, kernel
@@ -271,3 +273,53 @@ def test_thinned_samples_keep_the_floor_and_every_mark(memory: list[int], marked
     assert [each["mark"] for each in kept if "mark" in each] == sorted(index for index in marked if index < len(memory))
     if not marked:
         assert len(kept) == -(-len(memory) // 2)
+
+
+NVML = """
+int nvmlInit_v2(void) { return 0; }
+int nvmlDeviceGetCount_v2(unsigned *n) { *n = 2; return 0; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **h) { *h = (void *)(0x7f0000000000ul + i); return 0; }
+int nvmlDeviceGetTemperature(void *h, unsigned sensor, unsigned *t)
+{ *t = 61 + ((unsigned long)h & 1); return sensor; }
+int nvmlDeviceGetPowerUsage(void *h, unsigned *mw)
+{ *mw = 40500; return (unsigned long)h & 1 ? 3 : 0; }
+int nvmlDeviceGetClockInfo(void *h, unsigned type, unsigned *mhz)
+{ *mhz = 2400 - 100 * ((unsigned long)h & 1); return type != 1; }
+"""
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler, to make a driver's library")
+def test_accelerators_are_asked_through_their_drivers_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "nvml.c").write_text(NVML)
+    library = tmp_path / "libnvidia-ml.so.1"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(tmp_path / "nvml.c")], check=True)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    telemetry = Telemetry([HERE])
+    telemetry.begin()
+    taken = telemetry.end("m", 1)
+    telemetry.stop()
+    last = samples_of(taken.pieces[0])[-1]
+    assert (last["temperature"], last["power"], last["accelerator_clock"]) == (62, 40.5, 2300), "one of two tells no power"
+    assert figures_of(taken)["accelerator_clock_floor"].value == 2300
+
+
+def test_a_library_that_is_no_drivers_is_passed_over(tmp_path: Path) -> None:
+    assert Accelerators(str(tmp_path / "none.so")).handles == []
+    assert Accelerators("libc.so.6").handles == []
+
+
+def test_no_sampler_outlives_its_runner() -> None:
+    program = (
+        "import sys, time\nfrom ledger.backends.reach import LocalReach\nfrom ledger.run.telemetry import Telemetry\n"
+        "telemetry = Telemetry([LocalReach('here')])\ntelemetry.begin()\n"
+        "print(telemetry._held['here']._process.pid, flush=True)\ntime.sleep(60)"
+    )
+    runner = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert runner.stdout is not None
+    pid = int(runner.stdout.readline())
+    runner.kill()
+    runner.wait()
+    limit = time.monotonic() + 20
+    while Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes() and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{pid}/cmdline").exists() or not Path(f"/proc/{pid}/cmdline").read_bytes()
