@@ -35,12 +35,17 @@ class Judgement:
 
 @frozen(kw_only=True)
 class Sides:
-    """Boot-level values by metric, of the arm and of its control; ``blocked`` holds what forbids a verdict."""
+    """Boot-level values by metric, of the arm and of its control; ``blocked`` holds what forbids a verdict.
+
+    ``noise`` holds, by metric, the boot-level values of each configuration over all boots that are known, where more are than
+    are compared.
+    """
 
     arm: Mapping[str, Sequence[float]]
     control: Mapping[str, Sequence[float]]
     blocked: tuple[str, ...] = ()
     missing: Mapping[str, str] = field(factory=dict)
+    noise: Mapping[str, Sequence[Sequence[float]]] = field(factory=dict)
 
 
 def judge(limits: Limits, sides: Sides) -> Judgement:
@@ -60,6 +65,17 @@ def judge(limits: Limits, sides: Sides) -> Judgement:
     return Judgement(verdict=_verdict(better, worse, absent), reasons=tuple(reasons), effects=effects)
 
 
+def keeps(limits: Limits, sides: Sides) -> bool:
+    """Whether :func:`judge` would say keep of sides that nothing blocks, without its words."""
+    better = False
+    for name in limits.metrics:
+        effect = _effect(name, sides)
+        if effect is None or _beyond(effect, limits.worse_than, -1):
+            return False
+        better = better or _beyond(effect, limits.better_than, +1)
+    return better
+
+
 def _verdict(better: Sequence[Effect], worse: Sequence[Effect], absent: Sequence[str]) -> Verdict:
     if worse:
         return Verdict.REVERT
@@ -75,14 +91,16 @@ def _effect(name: str, sides: Sides) -> Effect | None:
     change = gain(arm.value, control.value, metrics.describe(name).better)
     if change is None:
         return None
+    known = sides.noise.get(name) or [sides.arm[name], sides.control[name]]
     return Effect(
         metric=name,
         arm=arm.value,
         control=control.value,
         change=change,
-        band=noise_band([sides.arm[name], sides.control[name]]),
+        band=noise_band(known, [arm.n, control.n]),
         n_arm=arm.n,
         n_control=control.n,
+        noise_boots=sum(len(side) for side in known if len(side) > 1) or None,
     )
 
 

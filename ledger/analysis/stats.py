@@ -55,12 +55,21 @@ def noise_band(sides: Sequence[Sequence[float]], sizes: Sequence[int] | None = N
     since one boot says nothing of its own noise.
     """
     freedom = sum(len(side) - 1 for side in sides if len(side) > 1)
+    variation = boot_variation(sides)
+    if variation is None:
+        return None
+    counts = sizes if sizes is not None else [len(side) for side in sides]
+    return t95(freedom) * variation * math.sqrt(sum(1 / count for count in counts))
+
+
+def boot_variation(sides: Sequence[Sequence[float]]) -> float | None:
+    """The relative spread from boot to boot (0.01 is 1 %), pooled within ``sides``; None when no side has two boots."""
+    freedom = sum(len(side) - 1 for side in sides if len(side) > 1)
     if freedom == 0 or any(not side or not statistics.fmean(side) for side in sides):
         return None
-    squares = sum((value / statistics.fmean(side) - 1) ** 2 for side in sides if len(side) > 1 for value in side)
-    per_boot = math.sqrt(squares / freedom)
-    counts = sizes if sizes is not None else [len(side) for side in sides]
-    return t95(freedom) * per_boot * math.sqrt(sum(1 / count for count in counts))
+    means = [(side, statistics.fmean(side)) for side in sides if len(side) > 1]
+    squares = sum((value / mean - 1) ** 2 for side, mean in means for value in side)
+    return math.sqrt(squares / freedom)
 
 
 def t95(freedom: int) -> float:

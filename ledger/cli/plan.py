@@ -8,27 +8,44 @@ once the values that only the node knows (``${port}``) are filled in.
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import attrs
 import click
 import tomli_w
+from attrs import frozen
 
 from ledger.cli.live import minutes
+from ledger.cli.odds import Seen, in_words, judged, odds_of
 from ledger.cli.screen import show_json, show_line, show_remark, show_table
 from ledger.cli.sites import load_for
 from ledger.cli.state import State, json_option, pass_state
-from ledger.core.errors import ExitCode
+from ledger.core.errors import ExitCode, LedgerError
 from ledger.instruments.base import Instrument
+from ledger.query.index import open_index
+from ledger.query.stood import noise_of
+from ledger.receipt.codec import fingerprint
+from ledger.receipt.model import Odds
 from ledger.run.estimate import boot_seconds, estimate
 from ledger.run.session import find_instruments
-from ledger.spec.change import in_words
+from ledger.spec.change import in_words as change_in_words
 from ledger.spec.docker_run import render, with_texts
 from ledger.spec.interpolate import interpolate, names
 from ledger.spec.model import Measure
 from ledger.spec.plan import BootPlan, Plan, RankPlan, make_plan, node_values
+from ledger.store.ledger import Ledger
+
+
+@frozen(kw_only=True)
+class _Against:
+    """The odds of the arms that are judged against one control."""
+
+    control: str
+    odds: Odds
 
 
 @click.command()
@@ -44,16 +61,20 @@ def plan(state: State, spec: Path, site: Path | None, only: tuple[str, ...], as_
     found = load_for(state.directory / spec, site)
     made = make_plan(found.spec, found.site, only=only)
     instruments = find_instruments(made)
+    odds = _odds(state.directory, made)
     if as_json:
-        show_json(as_data(made, instruments))
+        show_json(as_data(made, instruments, odds))
         return ExitCode.YES
     if as_toml:
-        sys.stdout.write(tomli_w.dumps(as_data(made, instruments)))
+        sys.stdout.write(tomli_w.dumps(as_data(made, instruments, odds)))
         return ExitCode.YES
     if commands:
         _show_commands(made)
     else:
         _show(made, instruments)
+        for each in odds:
+            for line in in_words(each.odds):
+                show_line(f"against {each.control}: {line}")
     for remark in made.remarks:
         show_remark(f"note: {remark}", "yellow")
     return ExitCode.YES
@@ -74,6 +95,44 @@ def _show(made: Plan, instruments: Mapping[str, Instrument]) -> None:
     show_line(order_of(made))
     for line in (f"each boot: {', '.join(steps(made))}", *measures(made), *conditions(made)):
         show_line(line)
+
+
+def _odds(folder: Path, made: Plan) -> list[_Against]:
+    """The odds of the rule against each control that is booted, under the noise that the ledger has seen of it."""
+    rule = made.spec.rule
+    if rule is None:
+        return []
+    booted = {boot.arm.id: boot for boot in made.boots}
+    groups = {
+        control: [name for name in names if name in booted]
+        for control, names in judged(made.spec, rule).items()
+        if control in booted and any(name in booted for name in names)
+    }
+    seen = _seen(folder, [booted[control] for control in groups])
+    count = Counter(boot.arm.id for boot in made.boots)
+    return [
+        _Against(
+            control=control,
+            odds=odds_of(
+                rule,
+                seen.get(control, {}),
+                boots=min(count[name] for name in (control, *names)),
+                arms=len(names),
+                seed=f"{made.spec.name}/{control}",
+            ),
+        )
+        for control, names in groups.items()
+    ]
+
+
+def _seen(folder: Path, boots: Sequence[BootPlan]) -> dict[str, Seen]:
+    """What the ledger around ``folder`` has seen of these configurations; nothing where there is no ledger."""
+    try:
+        ledger = Ledger.find(folder)
+    except LedgerError:
+        return {}
+    with open_index(ledger) as connection:
+        return {boot.arm.id: noise_of(connection, [fingerprint(boot.identity)], boot.evidence) for boot in boots}
 
 
 def order_of(made: Plan) -> str:
@@ -115,12 +174,12 @@ def _as_started(template: str, known: Mapping[str, str]) -> str:
 
 def change_of(boot: BootPlan, made: Plan) -> str:
     """The arm's change in words, and for a stand-in what is changed in its place."""
-    said = in_words(boot.arm.change)
+    said = change_in_words(boot.arm.change)
     if boot.arm.base is None and said == "nothing":
         return "base"
     stand_in = made.site.stand_ins.get(boot.declared.id)
     own = stand_in.arms.get(boot.arm.id) if stand_in is not None else None
-    return f"{said} (stand-in: {in_words(own)})" if own is not None else said
+    return f"{said} (stand-in: {change_in_words(own)})" if own is not None else said
 
 
 def steps(made: Plan) -> Iterator[str]:
@@ -169,7 +228,7 @@ def conditions(made: Plan) -> Iterator[str]:
         )
 
 
-def as_data(made: Plan, instruments: Mapping[str, Instrument]) -> dict[str, Any]:
+def as_data(made: Plan, instruments: Mapping[str, Instrument], odds: Sequence[_Against] = ()) -> dict[str, Any]:
     """The plan as plain data, for programs. There is no ``estimate_s`` where the site gives no speeds."""
     return {
         "spec": made.spec.name,
@@ -180,6 +239,7 @@ def as_data(made: Plan, instruments: Mapping[str, Instrument]) -> dict[str, Any]
         **_seconds(estimate(made, instruments)),
         "steps": list(steps(made)),
         "remarks": list(made.remarks),
+        **({"odds": [{"control": each.control, **_plain(each.odds)} for each in odds]} if odds else {}),
         "boots": [_boot_data(boot, made, instruments) for boot in made.boots],
     }
 
@@ -201,6 +261,10 @@ def _boot_data(boot: BootPlan, made: Plan, instruments: Mapping[str, Instrument]
         ],
         "measures": [{"id": item.id, "uses": item.uses, "parameters": dict(item.parameters)} for item in boot.measures],
     }
+
+
+def _plain(odds: Odds) -> dict[str, Any]:
+    return attrs.asdict(odds, filter=lambda field, _: field.name != "extra")
 
 
 def _seconds(seconds: float | None) -> dict[str, float]:

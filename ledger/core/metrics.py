@@ -6,6 +6,7 @@ measured, never how well; an unknown name is a metric of its own, without a dire
 """
 
 import re
+from functools import lru_cache
 
 from attrs import frozen
 
@@ -162,6 +163,7 @@ class Metric:
     family: Family | None = None
 
 
+@lru_cache(maxsize=4096)
 def describe(name: str, *, unit: str = "") -> Metric:
     """What is known of the metric called ``name``; ``unit`` is used where no family gives one."""
     for family in FAMILIES:

@@ -49,6 +49,8 @@ def _then(ledger: Ledger, connection: duckdb.DuckDBPyConnection, item: Dependent
 
 
 def _verdict(connection: duckdb.DuckDBPyConnection, body: Decision, struck: set[str]) -> str:
+    if body.mend is not None:
+        return str(body.verdict)  # its control did not qualify, and a strike alone makes no new boot
     rule = body.rule
     if not rule.get("metrics"):
         return "not known: it holds no rule"

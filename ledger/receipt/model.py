@@ -255,7 +255,11 @@ class Gate(Record):
 
 @frozen(kw_only=True)
 class Effect(Record):
-    """The change of one metric against the control: ``change`` is relative, 0.02 is 2% up."""
+    """The change of one metric against the control: ``change`` is relative, 0.02 is 2% up.
+
+    ``low`` and ``high`` are its bootstrap interval over boots, absent where a side has one boot. ``noise_boots`` is how many
+    boots the noise ``band`` is known from.
+    """
 
     metric: str
     arm: float
@@ -264,11 +268,42 @@ class Effect(Record):
     band: float | None = None
     n_arm: int = 1
     n_control: int = 1
+    low: float | None = None
+    high: float | None = None
+    noise_boots: int | None = None
+
+
+@frozen(kw_only=True)
+class Noise(Record):
+    """The variation of a metric from boot to boot (0.01 is 1 %), and whether the ledger, the spec or nobody says so."""
+
+    ratio: float
+    source: str
+    boots: int = 0
+
+
+@frozen(kw_only=True)
+class Odds(Record):
+    """How often the rule keeps what it should not, and keeps what it should, drawn from the noise.
+
+    ``false_keep`` is for one arm without effect and ``false_keep_ladder`` for at least one of ``arms``; ``power`` is for one
+    whose noisiest metric alone gains ``effect``. Each is a share of ``draws``; ``boots`` is the number on each side.
+    """
+
+    false_keep: float
+    false_keep_ladder: float
+    power: float
+    effect: float
+    arms: int
+    boots: int
+    draws: int
+    seed: str
+    noise: Mapping[str, Noise] = field(factory=dict)
 
 
 @frozen(kw_only=True)
 class Decision(Record):
-    """What the rule says of an arm, why, and from which receipts."""
+    """What the rule says of an arm, why, and from which receipts. ``mend`` is the cheapest run that would give a verdict."""
 
     subject: Subject
     verdict: Verdict
@@ -277,6 +312,8 @@ class Decision(Record):
     control: str | None = None
     rule: Mapping[str, Any] = field(factory=dict)
     effects: tuple[Effect, ...] = ()
+    mend: str | None = None
+    odds: Odds | None = None
 
 
 @frozen(kw_only=True)

@@ -187,7 +187,9 @@ class BootRunner:
                 agreement=boot.agreement.state,
             )
         )
-        return BootResult(plan=self._plan, subject=self._subject, digest=digest, boot=boot, gates=tuple(self._gate_receipts))
+        at = self._bench.clock.now().timestamp()
+        gates = tuple(self._gate_receipts)
+        return BootResult(plan=self._plan, subject=self._subject, digest=digest, boot=boot, gates=gates, at=at)
 
     def _factors(self) -> Factors:
         hide = self._bench.conceal

@@ -62,7 +62,7 @@ class Bench:
 
 @frozen(kw_only=True)
 class BootResult:
-    """What one boot gave. ``blocked`` holds the texts of gates that failed and block a verdict."""
+    """What one boot gave, and when (``at``, in Unix seconds). ``blocked`` holds the texts of gates that block a verdict."""
 
     plan: BootPlan
     subject: Subject
@@ -71,3 +71,4 @@ class BootResult:
     trials: tuple[tuple[str, Trial], ...] = ()
     gates: tuple[tuple[str, Gate], ...] = ()
     blocked: tuple[str, ...] = ()
+    at: float | None = None

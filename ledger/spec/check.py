@@ -341,8 +341,12 @@ def _rule(rule: Rule, arms: list[str], complain: Complain) -> None:
             complain("unknown metric", path=("rule", "metrics", index), value=name, hint=did_you_mean(name, examples))
     for name in values.repeated(rule.metrics):
         complain("a metric that stands twice", path=("rule", "metrics"), value=name)
-    for key in ("better_than", "worse_than"):
-        values.quantity_between(getattr(rule, key), "ratio", "0 %", "1000 %", ("rule", key), complain)
+    for key in ("better_than", "worse_than", "drift", "effect", "noise"):
+        if getattr(rule, key) is not None:
+            values.quantity_between(getattr(rule, key), "ratio", "0 %", "1000 %", ("rule", key), complain)
+    values.quantity_between(rule.window, "time", "1 s", "8760 h", ("rule", "window"), complain)
+    for name in values.repeated(rule.alike):
+        complain("a condition that stands twice", path=("rule", "alike"), value=name)
     if rule.control is not None and rule.control not in arms:
         complain("unknown arm", path=("rule", "control"), value=rule.control, hint=did_you_mean(rule.control, arms))
     for arm, control in rule.controls.items():

@@ -228,7 +228,10 @@ class GateSpec:
 class Rule:
     """The KEEP rule: some metric better by more than ``better_than``, none worse by more than ``worse_than``.
 
-    Both are ratios ("0.02" or "2 %"). ``controls`` maps an arm to its control where that is not ``control`` or its base.
+    Both are ratios ("0.02" or "2 %"). ``controls`` maps an arm to its control where that is not ``control`` or its base. A boot
+    of a control counts within ``window`` of the arm, in the same state of the conditions ``alike``, while the control's own boots
+    spread by at most ``drift``. ``effect`` is the gain whose odds of being kept are told, and ``noise`` the variation from boot
+    to boot that is taken while the ledger has seen none.
     """
 
     metrics: tuple[str, ...] = field(metadata=limited(minItems=1, uniqueItems=True))
@@ -236,6 +239,11 @@ class Rule:
     worse_than: str = "2 %"
     control: str | None = None
     controls: Mapping[str, str] = field(factory=dict)
+    window: str = "12 h"
+    drift: str = "10 %"
+    alike: tuple[str, ...] = field(default=("jit_cache",), metadata=limited(maxItems=MAX_ITEMS, uniqueItems=True))
+    effect: str = "5 %"
+    noise: str | None = None
 
 
 @frozen(kw_only=True)

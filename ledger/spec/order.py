@@ -7,7 +7,7 @@ there.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from attrs import frozen
 
@@ -26,8 +26,18 @@ class Slot:
     added: str | None = None
 
 
-def slots(spec: Spec, chosen: Sequence[Arm], *, narrowed: bool = False) -> tuple[Slot, ...]:
-    """The boots of ``chosen`` in the spec's order. Where the run is ``narrowed`` to some arms, none is added."""
+def slots(
+    spec: Spec, chosen: Sequence[Arm], *, narrowed: bool = False, caches: Mapping[str, str] | None = None
+) -> tuple[Slot, ...]:
+    """The boots of ``chosen`` in the spec's order. Where the run is ``narrowed`` to some arms, none is added.
+
+    ``caches`` gives the lane of each arm whose engine compiles into caches, which the first boot of that lane may find empty.
+    """
+    order = _laid_out(spec, chosen, narrowed=narrowed)
+    return order if narrowed or spec.rule is None else _warmed(order, brackets(spec, chosen), caches or {})
+
+
+def _laid_out(spec: Spec, chosen: Sequence[Arm], *, narrowed: bool) -> tuple[Slot, ...]:
     rounds = _rounds(chosen)
     if spec.order == ABBA:
         return _there_and_back(rounds, narrowed=narrowed)
@@ -82,6 +92,20 @@ def _there_and_back(rounds: Sequence[Sequence[Slot]], *, narrowed: bool) -> tupl
         returning = {**{slot.arm.id: slot for slot in back}, **added}
         order += [*there, *(returning[slot.arm.id] for slot in reversed(there) if slot.arm.id in returning)]
     return tuple(order)
+
+
+def _warmed(order: Sequence[Slot], controls: Sequence[Arm], caches: Mapping[str, str]) -> tuple[Slot, ...]:
+    """A control that is booted once, and before every other boot of its lane, is booted again: the arms will be warm."""
+    found: list[Slot] = []
+    ids = {arm.id for arm in controls}
+    for slot in order:
+        lane = caches.get(slot.arm.id)
+        is_first = lane is not None and all(caches.get(each.arm.id) != lane for each in found)
+        found.append(slot)
+        if slot.arm.id in ids and is_first and sum(each.arm.id == slot.arm.id for each in order) == 1:
+            why = f"its first boot may find the caches of lane {lane} empty, and the arms after it will not: a warm control"
+            found.append(Slot(arm=slot.arm, round=slot.round + 1, added=why))
+    return tuple(found)
 
 
 def _drawn(slot: Slot, seed: int) -> bytes:

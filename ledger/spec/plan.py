@@ -97,7 +97,8 @@ def make_plan(spec: Loaded[Spec], site: Loaded[Site], *, only: Collection[str] =
     arms = resolve(spec.value, site.value)
     problems(spec, site, arms, only).raise_if_any(SpecError)
     chosen = [arm for arm in spec.value.arms if not only or arm.id in only]
-    order = slots(spec.value, chosen, narrowed=bool(only))
+    caches = {name: arm.declared.id for name, arm in arms.items() if arm.lane.caches}
+    order = slots(spec.value, chosen, narrowed=bool(only), caches=caches)
     boots = tuple(
         _boot(position, slot, arms[slot.arm.id], spec.value, site.value) for position, slot in enumerate(order, start=1)
     )

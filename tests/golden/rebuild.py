@@ -32,7 +32,9 @@ from ledger.receipt.model import (
     Foreign,
     Gate,
     Instrument,
+    Noise,
     Note,
+    Odds,
     RankConfig,
     Receipt,
     Requests,
@@ -146,7 +148,20 @@ def _gate() -> Gate:
 
 
 def _decision() -> Decision:
-    effect = Effect(metric="C6", arm=51.25, control=50, change=0.025, band=0.01, n_arm=3, n_control=2)
+    effect = Effect(
+        metric="C6", arm=51.25, control=50, change=0.025, band=0.01, n_arm=3, n_control=2, low=0.011, high=0.039, noise_boots=7
+    )
+    odds = Odds(
+        false_keep=0.024,
+        false_keep_ladder=0.17,
+        power=0.96,
+        effect=0.05,
+        arms=9,
+        boots=2,
+        draws=2000,
+        seed="round2/B1",
+        noise={"C6": Noise(ratio=0.01, source="ledger", boots=7)},
+    )
     return Decision(
         subject=SUBJECT,
         verdict=Verdict.KEEP,
@@ -155,6 +170,8 @@ def _decision() -> Decision:
         control="B0",
         rule={"metrics": ["C6"], "better_than": "2 %"},
         effects=(effect,),
+        mend="one warm reboot of B0, about 2 min",
+        odds=odds,
     )
 
 

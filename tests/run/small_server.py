@@ -3,7 +3,8 @@
 What it does: streams as many words as were asked for, with usage, over real sockets, and fails as it is told. What it does not
 do: know a model. Rule kept: the standard library alone, so that it starts at once.
 
-usage: small_server.py --port PORT [--mode MODE] [--after N] [--delay SECONDS]
+usage: small_server.py --port PORT [--mode MODE] [--after N] [--delay SECONDS] [--cache FOLDER]
+A server that finds no file in FOLDER leaves one there and is three times slower until it ends, as one that still compiles.
 modes: ok, never (listens and answers 503), exits (at once, status 3), dies (on request N), errors (500 from request N),
 hangs (in the stream of request N), drops (the environment variable KEPT, by starting itself again without it),
 launches (another process that serves, as a wrapper does), launches-without-env (the same, without KEPT), launches-without-args
@@ -99,6 +100,7 @@ def main() -> None:
     parser.add_argument("--delay", type=float, default=0.01)
     parser.add_argument("--tag", default="")
     parser.add_argument("--says", default="word")
+    parser.add_argument("--cache", default="")
     options = parser.parse_args()
     if options.mode == "exits":
         print("cannot load the model: no such file", flush=True)
@@ -108,6 +110,9 @@ def main() -> None:
         os.execve(sys.executable, [sys.executable, *sys.argv], kept)
     if options.mode.startswith("launches"):
         launch(options.mode)
+    if options.cache and not any(Path(options.cache).iterdir()):
+        Path(options.cache, "kernel").write_bytes(b"compiled")
+        options.delay *= 3
     Handler.options = options
     ThreadingHTTPServer(("127.0.0.1", options.port), Handler).serve_forever()
 

@@ -63,6 +63,29 @@ def test_a_seed_fixes_a_random_order_for_ever() -> None:
     assert len({laid_out("random", *arms, seed=seed) for seed in range(20)}) == 20
 
 
+def test_a_control_that_would_be_the_first_on_empty_caches_is_booted_again() -> None:
+    rule = Rule(metrics=("C1",), control="C")
+    caches = dict.fromkeys("CAB", "L")
+    made = slots(spec("written", CONTROL, A, B, rule=rule), (CONTROL, A, B), caches=caches)
+    assert "".join(slot.arm.id for slot in made) == "CCAB"
+    assert "lane L empty" in (made[1].added or "")
+
+
+@pytest.mark.parametrize(
+    ("order", "arms", "caches"),
+    [
+        ("written", (CONTROL, A), ""),
+        ("written", (A, CONTROL), "AC"),
+        ("written", (boots(CONTROL, 2), A), "AC"),
+        ("bracketed", (CONTROL, A), "AC"),
+    ],
+)
+def test_a_control_that_is_warm_anyway_is_not(order: str, arms: tuple[Arm, ...], caches: str) -> None:
+    rule = Rule(metrics=("C1",), control="C")
+    named = spec(order, *arms, rule=rule)
+    assert slots(named, arms, caches=dict.fromkeys(caches, "L")) == slots(named, arms)
+
+
 @given(st.sampled_from(ORDERS), st.lists(st.integers(1, 4), min_size=1, max_size=6), st.integers(0, 99))
 def test_what_was_asked_for_is_booted_in_rounds_and_the_rest_is_marked(order: str, wanted: list[int], seed: int) -> None:
     arms = tuple(
