@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from attrs import field, frozen
 
@@ -39,12 +39,16 @@ class RankLaunch:
 
 @frozen(kw_only=True)
 class Observed:
-    """What was read back from a live rank: its argv and the variables asked for, or why they could not be read."""
+    """What was read back from a live rank: its argv and the variables asked for, or why they could not be read.
+
+    ``engine`` is what a container engine says of the rank's container, as plain data.
+    """
 
     rank: int
     argv: tuple[str, ...] | None = None
     env: Mapping[str, str] = field(factory=dict)
     facts: Mapping[str, str] = field(factory=dict)
+    engine: Mapping[str, Any] = field(factory=dict)
     unseen: str | None = None
 
 

@@ -64,6 +64,7 @@ def observed_tree(
         {"rank": item.rank}
         | ({"argv": list(concealer.argv(item.argv))} if item.argv is not None else {})
         | ({"env": concealer.env(item.env)} if item.env else {})
+        | ({"engine": concealer.tree(dict(item.engine))} if item.engine else {})
         | ({"unseen": concealer.text(item.unseen)} if item.unseen is not None else {})
         for item in observed
     ]
