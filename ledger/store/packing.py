@@ -63,17 +63,25 @@ class _Work:
 
 
 @frozen(kw_only=True)
-class Choice:
-    """The session folders whose loose receipts may be packed, month by month, and why others may not."""
+class Chosen:
+    """A session folder, and its loose receipts that may be packed, by bare digest."""
 
-    months: tuple[tuple[Path, tuple[Path, ...]], ...]
+    folder: Path
+    names: tuple[str, ...]
+
+
+@frozen(kw_only=True)
+class Choice:
+    """The sessions whose loose receipts may be packed, month by month, and why others may not."""
+
+    months: tuple[tuple[Path, tuple[Chosen, ...]], ...]
     remarks: tuple[str, ...]
 
     def loose(self) -> Iterator[Path]:
         """Every loose receipt of them."""
         for _, chosen in self.months:
-            for folder in chosen:
-                yield from (folder / layout.receipt_name(name) for name in _loose(folder))
+            for item in chosen:
+                yield from (item.folder / layout.receipt_name(name) for name in item.names)
 
 
 def choose(ledger: Ledger, *, before: date | None = None) -> Choice:
@@ -82,15 +90,19 @@ def choose(ledger: Ledger, *, before: date | None = None) -> Choice:
     Raises:
         StoreError: git does not say what is committed.
     """
+    months = [(month, [item for item in _with_loose(month) if _is_before(item.folder, before)]) for month in ledger.months()]
+    # Listed first and asked of git after, so that a receipt which is recorded meanwhile is not taken for a committed one.
     pending = {path.parent for path in uncommitted(ledger)}
-    months: list[tuple[Path, tuple[Path, ...]]] = []
-    remarks: list[str] = []
-    for month in ledger.months():
-        found = [folder for folder in folders(month, layout.SESSION.fullmatch) if _is_before(folder, before)]
-        reasons = {folder: reason for folder in found if (reason := _reason_against(folder, pending)) is not None}
-        remarks += (f"left loose, since it is {reason}: {folder.name}" for folder, reason in reasons.items())
-        months.append((month, tuple(folder for folder in found if folder not in reasons)))
-    return Choice(months=tuple(months), remarks=tuple(remarks))
+    reasons = {
+        item.folder: reason
+        for _, found in months
+        for item in found
+        if (reason := _reason_against(item.folder, pending)) is not None
+    }
+    return Choice(
+        months=tuple((month, tuple(item for item in found if item.folder not in reasons)) for month, found in months),
+        remarks=tuple(f"left loose, since it is {reason}: {folder.name}" for folder, reason in reasons.items()),
+    )
 
 
 def pack(ledger: Ledger, *, before: date | None = None, watch: Watch = _nobody) -> Packed:
@@ -151,39 +163,54 @@ def _is_being_written(folder: Path) -> bool:
     return False
 
 
-def _pack_month(work: _Work, month: Path, chosen: Sequence[Path]) -> None:
+def _with_loose(month: Path) -> Iterator[Chosen]:
+    for folder in folders(month, layout.SESSION.fullmatch):
+        if names := tuple(_loose(folder)):
+            yield Chosen(folder=folder, names=names)
+
+
+def _pack_month(work: _Work, month: Path, chosen: Sequence[Chosen]) -> None:
     """Write the packs of a month, or find that they are there, and take every loose receipt that they are proven to hold."""
     before = Proofs()
-    receipts = ((folder.name, found) for folder in chosen if (found := _receipts(work, folder, before)))
+    receipts = ((item.folder.name, found) for item in chosen if (found := _receipts(work, item, before)))
     for data in make(receipts):
         path = month / layout.pack_name(digest.hex_of(digest.of_bytes(data)))
         objects.put(path, data, root=work.ledger.root, scratch=work.ledger.scratch)
     # What was written is read back here, from the disk, before anything rests on it.
     after = Proofs()
     used = set()
-    for folder in chosen:
-        for name in _loose(folder):
-            path = folder / layout.receipt_name(name)
+    for item in chosen:
+        for name in item.names:
+            path = item.folder / layout.receipt_name(name)
             holder = after.holder(path)
-            if holder is not None:
+            if holder is not None and os.path.lexists(path):
                 used.add(holder)
                 work.take(path, path.lstat().st_size)
     work.packs += sorted(used)
 
 
-def _receipts(work: _Work, folder: Path, packed: Proofs) -> dict[str, bytes]:
-    """The loose receipts of a session that can be packed and are in no whole pack, by digest."""
+def _receipts(work: _Work, chosen: Chosen, packed: Proofs) -> dict[str, bytes]:
+    """The receipts of a session that can be packed and are in no whole pack, by digest."""
     found = {}
-    for name in _loose(folder):
-        path = folder / layout.receipt_name(name)
+    for name in chosen.names:
+        path = chosen.folder / layout.receipt_name(name)
         if packed.holds(path):
             continue
-        data = objects.read(path, MAX_RECEIPT)
-        if digest.hex_of(digest.of_bytes(data)) != name or not canonical.is_canonical(data):
-            work.remarks.append(f"left loose, since ledger verify finds it wrong: {path.relative_to(work.ledger.root)}")
-        else:
+        data = _whole(path, name)
+        if data is not None:
             found[name] = data
+        elif os.path.lexists(path):  # or else another process has packed it meanwhile
+            work.remarks.append(f"left loose, since ledger verify finds it wrong: {path.relative_to(work.ledger.root)}")
     return found
+
+
+def _whole(path: Path, name: str) -> bytes | None:
+    """The bytes of a receipt, canonical and of that digest; None when they are not, or cannot be read."""
+    try:
+        data = objects.read(path, MAX_RECEIPT)
+    except StoreError:
+        return None
+    return data if digest.hex_of(digest.of_bytes(data)) == name and canonical.is_canonical(data) else None
 
 
 def _loose(folder: Path) -> Iterator[str]:

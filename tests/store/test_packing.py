@@ -15,13 +15,14 @@ import pytest
 from ledger.core.errors import StoreError
 from ledger.receipt.model import Note
 from ledger.store import ledger as ledger_module
-from ledger.store import packs, verify_session
+from ledger.store import packing, packs, verify_session
 from ledger.store import verify as verify_module
 from ledger.store.git import commit_paths, uncommitted
 from ledger.store.history import check_history
 from ledger.store.ledger import Ledger, load
 from ledger.store.packing import choose, pack
 from ledger.store.revision import receipts_at
+from ledger.store.session import SessionWriter
 from ledger.store.timeline import checkpoint, timeline
 from ledger.store.verify import Checked, verify
 from tests.builder import BEGINNING, Builder, git
@@ -135,11 +136,42 @@ def test_a_session_goes_on_after_it_was_packed(many: Ledger) -> None:
     session, clock, tool = build.writer.session, build.writer._clock, build.writer._tool
     del build
     pack(many)
-    writer = type(Builder(many, token="0bad").writer).resume(many, session, clock=clock, tool=tool)
+    writer = SessionWriter.resume(many, session, clock=clock, tool=tool)
     assert writer.count == NOTES
     writer.record(Note(text="more", by="a tester"))
     commit_paths(many, writer.paths, "more")
     assert list(verify(many, Checked())) == []
+
+
+def test_what_a_session_records_after_the_choice_stays_loose_for_its_own_commit(
+    many: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build = record(many, 70)
+    session, clock, tool = build.writer.session, build.writer._clock, build.writer._tool
+    del build
+    writers = []
+
+    def go_on() -> None:
+        writers.append(SessionWriter.resume(many, session, clock=clock, tool=tool))
+        writers[0].record(Note(text="more", by="a tester"))
+
+    just_before(monkeypatch, packing, "_pack_month", go_on)
+    pack(many)
+    (left,) = loose(many)
+    assert left in writers[0].paths
+    commit_paths(many, writers[0].paths, "receipts: more")
+    assert uncommitted(many) == []
+    assert list(verify(many, Checked())) == []
+    assert list(check_history(many)) == []
+
+
+def test_a_receipt_that_cannot_be_read_is_told_and_the_others_are_packed(many: Ledger) -> None:
+    wrong = loose(many)[3]
+    wrong.unlink()
+    wrong.mkdir()
+    (wrong / "x").write_text("")
+    pack(many)
+    assert loose(many) == [wrong]
 
 
 def test_branches_that_packed_differently_merge_and_lose_nothing(many: Ledger, tmp_path: Path) -> None:
@@ -294,8 +326,7 @@ def test_sessions_are_recorded_while_others_are_packed(many: Ledger) -> None:
 
 def test_two_that_pack_at_once_lose_nothing(many: Ledger) -> None:
     before = contents(many)
-    for process in [started(many), started(many)]:
-        process.wait()
+    assert [process.wait() for process in [started(many), started(many), started(many)]] == [0, 0, 0]
     assert_whole(many, before)
     pack(many)
     assert loose(many) == []
@@ -309,7 +340,7 @@ def test_a_session_that_one_branch_packed_and_another_went_on_with_merges(many: 
     session, clock, tool = build.writer.session, build.writer._clock, build.writer._tool
     del build
     git(many.root, "checkout", "-q", "-b", "runner")
-    writer = type(Builder(many, token="0bad").writer).resume(many, session, clock=clock, tool=tool)
+    writer = SessionWriter.resume(many, session, clock=clock, tool=tool)
     for step in range(3):
         writer.record(Note(text=f"on the runner {step}", by="a tester"))
     commit_paths(many, writer.paths, "receipts: went on")
