@@ -52,13 +52,17 @@ class Preflight:
 
 @frozen(kw_only=True)
 class Checks:
-    """What checking pins takes: the ledger's folder, how a node is reached, the digests that are known, and who watches."""
+    """What checking pins takes: the ledger's folder, how a node is reached, the digests that are known, and who watches.
+
+    ``lists`` are the manifests that were read in this run, and ``proven`` the commits that could be had.
+    """
 
     root: Path
     reach: ReachNode
     hashes: HashCache
     watch: Watcher
     lists: dict[str, tuple[manifests.Listed, ...]] = field(factory=dict)
+    proven: set[str] = field(factory=set)
 
     def hashing(self, node: str, name: str) -> Callable[[int, int], None]:
         """Tells the watcher how many bytes of a pin have been hashed."""
@@ -132,7 +136,7 @@ def _on_node(boot: BootPlan, reach: Reach, checks: Checks) -> Preflight:
     problems += _manifests(boot, reach, checks)
     problems += check_image(boot.lane, reach)
     for tree in boot.lane.trees:
-        problems += check_tree(tree, reach)
+        problems += check_tree(tree, reach, checks.proven)
     return Preflight(values=values, problems=tuple(problems))
 
 

@@ -23,11 +23,15 @@ _ALONE = re.compile(r"\s*v?(?P<version>[0-9][\w.+!-]*)\s*")
 _SHORTHAND = re.compile(r"[\w.-]+/[\w.-]+")
 
 
-def check_tree(tree: Tree, reach: Reach) -> list[Problem]:
-    """Everything that is not as pinned of a checkout on a node; nothing where the tree names no ``path``."""
+def check_tree(tree: Tree, reach: Reach, proven: set[str]) -> list[Problem]:
+    """Everything that is not as pinned of a checkout on a node; nothing where the tree names no ``path``.
+
+    ``proven`` holds the commits that could be had in this run, by node and remote; they are not asked for again, so that a
+    remote that is away for an hour of the night refuses no boot.
+    """
     if tree.path is None or tree.commit is None:
         return []
-    return _Checkout(tree=tree, reach=reach, path=tree.path, pinned=tree.commit).problems()
+    return _Checkout(tree=tree, reach=reach, path=tree.path, pinned=tree.commit, proven=proven).problems()
 
 
 @frozen(kw_only=True)
@@ -36,6 +40,7 @@ class _Checkout:
     reach: Reach
     path: str
     pinned: str
+    proven: set[str]
 
     def problems(self) -> list[Problem]:
         if not (inside := self._git("rev-parse", "--git-dir")).ok:
@@ -66,9 +71,15 @@ class _Checkout:
         remotes = self._remotes()
         if not remotes:
             return [self._problem("the commit cannot be had: no remote is known", "name its repo, or add a remote")]
-        tried = [f"{remote}: {why}" for remote in remotes if (why := self._fetch(remote, commit))]
-        if len(tried) < len(remotes):
+        ways = {remote: f"{self.reach.key} {remote} {commit}" for remote in remotes}
+        if self.proven & set(ways.values()):
             return []
+        tried = []
+        for remote, way in ways.items():
+            if not (why := self._fetch(remote, commit)):
+                self.proven.add(way)
+                return []
+            tried.append(f"{remote}: {why}")
         return [self._problem(f"the commit {self.pinned} cannot be had from its remote ({'; '.join(tried)})", "push it")]
 
     def _remotes(self) -> list[str]:

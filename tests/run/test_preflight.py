@@ -248,6 +248,16 @@ def test_a_commit_below_the_tip_can_be_had_too(tmp_path: Path, checkout: Path) -
     assert tree_told(tmp_path, checkout) == ""
 
 
+def test_a_remote_that_goes_away_after_the_first_check_refuses_no_boot(tmp_path: Path, checkout: Path) -> None:
+    tree = Tree(name="sparknet", path=str(checkout), commit=git(checkout, "rev-parse", "HEAD"))
+    hashes = HashCache(tmp_path / "hashes.json")
+    checks = Checks(root=tmp_path, reach=lambda node, host: LocalReach(node, environment), hashes=hashes, watch=[].append)
+    assert check_pins(boot(lane(trees=(tree,))), checks).problems == ()
+    (tmp_path / "remote.git").rename(tmp_path / "away.git")
+    assert check_pins(boot(lane(trees=(tree,))), checks).problems == ()
+    assert "cannot be had" in told(check(boot(lane(trees=(tree,))), tmp_path)), "another run asks again"
+
+
 def test_a_version_that_the_commit_does_not_declare(tmp_path: Path, checkout: Path) -> None:
     short = git(checkout, "rev-parse", "--short", "HEAD")
     assert f"declares 0.3.0, at {short}; expected: declares 0.3.1, at {short}" in tree_told(tmp_path, checkout, declares="0.3.1")
