@@ -31,11 +31,25 @@ from ledger.store.session import SessionWriter
 from ledger.store.verify import Checked, verify
 
 NEW = 1000
+# The rows that others stand beside, by what they are a floor of.
+FLOORS = {
+    "question": "  floor: DuckDB open + query",
+    "record": "  floor: write and fsync",
+    "commit": "  floor: git add, git commit",
+    "verify": "  floor: sha256sum",
+}
+PLAIN = 'query "C6 by arm" --json'
+# Peers, measured once on two cores by their own documented ways on 2026-12-01, and not in this run: none is a dependency.
+PEERS = (
+    ('"C6 by arm" over 10,000 results', "MLflow (sqlite) 29 s, MLflow (files) 78 s; DVC at 500: 2 to 21 s"),
+    ("record one result", "MLflow 44 to 122 ms, Sacred 54 ms, asv 2 ms"),
+    ("verify 100,000", "git fsck 9 s"),
+)
 
 
 @frozen(kw_only=True)
 class Line:
-    """A row: what was measured, the seconds of each repeat, the floor it stands beside, and the peak memory of a process."""
+    """A row: what was measured, the seconds of each repeat, the row that is its floor, and the peak memory of a process."""
 
     what: str
     seconds: list[float]
@@ -103,7 +117,7 @@ def catch_up(ledger: Ledger, repeats: int) -> Line:
             path.unlink()
         added[0].parent.rmdir()
         program(ledger.root, "query", "C6 by arm", "--json")
-    return Line(what=f"catch-up after {NEW} new", seconds=seconds, floor="one JSONL into DuckDB: 51 µs each")
+    return Line(what=f"catch-up after {NEW} new", seconds=seconds, floor=FLOORS["question"])
 
 
 def add(ledger: Ledger, token: str) -> list[Path]:
@@ -121,7 +135,8 @@ def add(ledger: Ledger, token: str) -> list[Path]:
 def record(ledger: Ledger, repeats: int) -> Iterator[Line]:
     """One receipt, durably; and the floor: the same bytes written and synced under a plain name."""
     writer = SessionWriter(ledger, "bench", clock=SystemClock(), token="beef", tool=Tool(name="bench", version="1"))
-    yield Line(what="record one receipt", seconds=timed(lambda: writer.record(Note(text="x" * 3500, by="bench")), 50 * repeats))
+    seconds = timed(lambda: writer.record(Note(text="x" * 3500, by="bench")), 50 * repeats)
+    yield Line(what="record one receipt", seconds=seconds, floor=FLOORS["record"])
     scratch = ledger.state / "plain"
 
     def floor() -> None:
@@ -130,7 +145,7 @@ def record(ledger: Ledger, repeats: int) -> Iterator[Line]:
             file.flush()
             os.fsync(file.fileno())
 
-    yield Line(what="  floor: write and fsync", seconds=timed(floor, 50 * repeats))
+    yield Line(what=FLOORS["record"], seconds=timed(floor, 50 * repeats))
     for path in writer.paths:
         path.unlink()
     writer.folder.rmdir()
@@ -141,21 +156,21 @@ def commit(ledger: Ledger) -> Iterator[Line]:
     for what, work in (
         (f"commit {NEW} receipts", lambda paths: commit_paths(ledger, paths, "bench")),
         (
-            "  floor: git add, git commit",
+            FLOORS["commit"],
             lambda paths: (git(ledger.root, "add", str(paths[0].parent)), git(ledger.root, "commit", "-qm", "x")),
         ),
     ):
         paths = add(ledger, "c0de")
-        yield Line(what=what, seconds=timed(lambda paths=paths, work=work: work(paths), 1))
+        yield Line(what=what, seconds=timed(lambda paths=paths, work=work: work(paths), 1), floor=FLOORS["commit"])
         git(ledger.root, "reset", "-q", "--hard", "HEAD~1")
 
 
 def check(ledger: Ledger, repeats: int) -> Iterator[Line]:
     """``ledger verify`` as a whole process, the part that reads receipts, and the floor: sha256sum over the files."""
-    yield whole("ledger verify", ledger.root, repeats, "verify", floor="sha256sum")
+    yield whole("ledger verify", ledger.root, repeats, "verify", floor=FLOORS["verify"])
     yield Line(what="  its reading of receipts", seconds=timed(lambda: list(verify(ledger, Checked())), repeats))
     command = f"find {ledger.receipts} -name '*.json*' -print0 | xargs -0 sha256sum > /dev/null"
-    yield Line(what="  floor: sha256sum", seconds=timed(lambda: subprocess.run(command, shell=True, check=True), repeats))
+    yield Line(what=FLOORS["verify"], seconds=timed(lambda: subprocess.run(command, shell=True, check=True), repeats))
     if next(ledger.receipts.glob("*/*/*.jsonl.gz"), None) is None:
         yield packing(ledger)
 
@@ -169,28 +184,34 @@ def packing(ledger: Ledger) -> Line:
 
 def questions(ledger: Ledger, repeats: int) -> Iterator[Line]:
     """The query as users run it, as-of a day, and the floors of start-up and of DuckDB."""
-    yield whole('query "C6 by arm"', ledger.root, 3 * repeats, "query", "C6 by arm", floor="open + query")
-    yield whole('query "C6 by arm" --json', ledger.root, 3 * repeats, "query", "C6 by arm", "--json")
-    yield whole("the same as of a day", ledger.root, 3 * repeats, "query", "C6 by arm as-of:2024-06-01", "--json")
+    yield whole('query "C6 by arm"', ledger.root, 3 * repeats, "query", "C6 by arm", floor=FLOORS["question"])
+    yield whole(PLAIN, ledger.root, 3 * repeats, "query", "C6 by arm", "--json", floor=FLOORS["question"])
+    yield whole("the same as of a day", ledger.root, 3 * repeats, "query", "C6 by arm as-of:2024-06-01", "--json", floor=PLAIN)
     yield whole("ledger --help", ledger.root, 3 * repeats, "--help")
 
     def floor() -> None:
         with duckdb.connect(str(ledger.state / index.FILE), read_only=True) as connection:
             connection.execute("SELECT arm, median(value) FROM cells WHERE metric = 'C6' GROUP BY arm").fetchall()
 
-    yield Line(what="  floor: DuckDB open + query", seconds=timed(floor, 3 * repeats))
+    yield Line(what=FLOORS["question"], seconds=timed(floor, 3 * repeats))
 
 
 def show(lines: list[Line], count: int) -> None:
-    """The table, in Markdown."""
+    """The table, in Markdown; a ratio is of medians, of a row over the one that is its floor."""
+    medians = {line.what: statistics.median(line.seconds) for line in lines}
     print(f"\n{count:,} receipts, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC, load {os.getloadavg()[0]:.1f}\n")
-    print("| work | median | lowest … highest | n | peak memory |")
-    print("| --- | ---: | ---: | ---: | ---: |")
+    print("| work | median | lowest … highest | n | ratio | peak memory |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: |")
     for line in lines:
         low, high = min(line.seconds), max(line.seconds)
         peak = f"{line.peak_mib:.0f} MiB" if line.peak_mib else ""
-        middle = statistics.median(line.seconds)
-        print(f"| {line.what} | {spell(middle)} | {spell(low)} … {spell(high)} | {len(line.seconds)} | {peak} |")
+        floor = medians.get(line.floor) if line.floor != line.what else None
+        ratio = f"{medians[line.what] / floor:.1f} × {line.floor.strip().removeprefix('floor: ')}" if floor else ""
+        spread = f"{spell(low)} … {spell(high)}"
+        print(f"| {line.what} | {spell(medians[line.what])} | {spread} | {len(line.seconds)} | {ratio} | {peak} |")
+    print("\npeers, measured elsewhere and not in this run:")
+    for what, told in PEERS:
+        print(f"- {what}: {told}")
 
 
 def spell(seconds: float) -> str:

@@ -126,18 +126,19 @@ def _replace(ledger: Ledger, path: Path, seen: Stamps, start: Path | None) -> No
             if start is None:
                 connection.execute(sql("schema.sql"))
                 connection.execute("INSERT INTO meta VALUES ('version', ?)", [wire.VERSION])
-            _apply(ledger, connection, seen)
+            # A file that nobody has yet may be committed in steps; what is not committed is held in memory.
+            _apply(ledger, connection, seen, in_steps=start is None)
         made.replace(path)
     finally:
         for left in (made, made.with_name(made.name + ".wal")):
             left.unlink(missing_ok=True)
 
 
-def _apply(ledger: Ledger, connection: Connection, seen: Stamps) -> None:
-    """Add what is new and remove what is gone, in one transaction."""
+def _apply(ledger: Ledger, connection: Connection, seen: Stamps, *, in_steps: bool = False) -> None:
+    """Add what is new and remove what is gone, in one transaction or in steps."""
     news = compare(seen, dict(connection.execute("SELECT folder, stamp FROM folders").fetchall()))
     connection.execute("BEGIN")
-    _ingest(ledger, connection, seen, news)
+    _ingest(ledger, connection, seen, news, in_steps=in_steps)
     entries = [*news.changed, *news.gone]
     connection.execute("DELETE FROM folders WHERE folder IN (SELECT unnest(?::VARCHAR[]))", [entries])
     if news.changed:
@@ -146,7 +147,7 @@ def _apply(ledger: Ledger, connection: Connection, seen: Stamps) -> None:
     connection.execute("COMMIT")
 
 
-def _ingest(ledger: Ledger, connection: Connection, seen: Stamps, news: News) -> None:
+def _ingest(ledger: Ledger, connection: Connection, seen: Stamps, news: News, *, in_steps: bool) -> None:
     """Read every receipt that the index lacks of what has changed, and forget those that are gone.
 
     A pack that came or went may have taken receipts from any session of its month, or given them back.
@@ -155,7 +156,7 @@ def _ingest(ledger: Ledger, connection: Connection, seen: Stamps, news: News) ->
     sessions = news.sessions() | sessions_known(connection, months)
     sessions |= {entry for entry in seen if entry[:7] in months and not is_pack(entry)}
     replace_bad(connection, news.packs(), broken(ledger, (entry for entry in news.changed if is_pack(entry))))
-    intake = Intake(ledger.receipts, ledger.state, connection)
+    intake = Intake(ledger.receipts, ledger.state, connection, in_steps=in_steps)
     for items in listed(ledger, sessions, months):
         intake.settle()
         have = names_in(connection, [item.folder for item in items])

@@ -37,13 +37,14 @@ class Intake:
     """Receipts staged as JSON lines, and spread over the tables whenever there are enough of them to be worth it.
 
     While one batch is spread, the next one is read; :meth:`close` waits for the last. Between the two the connection is the
-    intake's own.
+    intake's own. With ``in_steps`` each batch is committed, and a new transaction begun.
     """
 
-    def __init__(self, receipts: Path, scratch: Path, connection: Connection) -> None:
+    def __init__(self, receipts: Path, scratch: Path, connection: Connection, *, in_steps: bool) -> None:
         self._root = str(receipts)
         self._scratch = scratch
         self._connection = connection
+        self._in_steps = in_steps
         (self._id,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM receipt").fetchone() or (1,)
         self._lines: list[bytes] = []
         self._bad: list[tuple[str, str]] = []
@@ -131,6 +132,9 @@ class Intake:
                         file.writelines(part)
                         file.flush()
                     _spread(self._connection, [one.name, other.name], max(map(len, lines)))
+            if self._in_steps:
+                self._connection.execute("COMMIT")
+                self._connection.execute("BEGIN")
         except BaseException as error:
             self._failed = error  # raised where it is waited for
 
