@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from attrs import evolve
+
 from ledger.core.words import Better, Evidence, Outcome, Role
 from ledger.receipt.codec import fingerprint
 from ledger.receipt.model import (
@@ -132,11 +134,14 @@ class Builder:
         conditions: Mapping[str, str] | None = None,
         marks: Sequence[str] = (),
         version: int = 1,
+        samples: Mapping[str, Sequence[float]] | None = None,
     ) -> str:
-        """Record a trial with these figures; its digest."""
+        """Record a trial with these figures; its digest. Those in ``samples`` keep them, as a median of so many."""
         figures = {
             name: figure(name, value, n=n, conditions=conditions or {}, marks=tuple(marks)) for name, value in values.items()
         }
+        for name, kept in (samples or {}).items():
+            figures[name] = evolve(figures[name], n=len(kept), statistic="median", values=tuple(kept))
         return self.writer.record(
             Trial(
                 subject=self.subject(arm, lane, evidence),

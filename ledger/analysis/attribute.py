@@ -3,7 +3,8 @@
 What it does: substitutes differences one at a time, in every order, and says how far each moves the value: alone, last, and on
 average over the orders, with the spread. What it does not do: know what a difference is; the caller's function works out the
 value with any set of them in place. Rules kept: the average over orders adds up to the whole change, whatever the order; a set
-without a value is told, not guessed; more differences than can be tried in every order are tried in orders drawn from a seed.
+without a value is told, not guessed, and orders that pass through one count only where there is no other; more differences than
+can be tried in every order are tried in orders drawn from a seed.
 """
 
 import itertools
@@ -61,9 +62,9 @@ def attribute(names: Sequence[str], value: Value, *, seed: str) -> Attribution |
     before, after = at(frozenset()), at(everything)
     if before is None or after is None:
         return None
-    moves: dict[str, list[float]] = {name: [] for name in names}
-    for order in _orders(names, seed):
-        _walk(order, at, before, moves)
+    walks = [_walk(order, at, before) for order in _orders(names, seed)]
+    told = [walk for walk, is_whole in walks if is_whole] or [walk for walk, _ in walks]
+    moves = {name: [walk[name] for walk in told] for name in names}
     shares = tuple(_share(name, moves[name], at, before, after, everything) for name in names)
     return Attribution(before=before, after=after, shares=shares, exact=len(names) <= EXACT)
 
@@ -77,15 +78,20 @@ def _orders(names: Sequence[str], seed: str) -> Iterator[Sequence[str]]:
         yield draw.sample(list(names), len(names))
 
 
-def _walk(order: Sequence[str], at: Value, before: float, moves: dict[str, list[float]]) -> None:
-    """Put the differences in place one by one; what happens where no value exists goes to the one that brings it back."""
+def _walk(order: Sequence[str], at: Value, before: float) -> tuple[dict[str, float], bool]:
+    """Put the differences in place one by one: how far each moves the value, and whether there was one at every step.
+
+    Where there is none, what happens goes to the difference that brings it back.
+    """
+    moves: dict[str, float] = {}
     taken: frozenset[str] = frozenset()
-    last = before
+    last, is_whole = before, True
     for name in order:
         taken |= {name}
         here = at(taken)
-        moves[name].append(here - last if here is not None else 0.0)
-        last = here if here is not None else last
+        moves[name] = here - last if here is not None else 0.0
+        last, is_whole = (here, is_whole) if here is not None else (last, False)
+    return moves, is_whole
 
 
 def _share(name: str, moves: Sequence[float], at: Value, before: float, after: float, everything: frozenset[str]) -> Share:

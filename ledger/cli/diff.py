@@ -14,7 +14,7 @@ from rich.text import Text
 from ledger.analysis.compare import Comparability, Comparison, changes, compare
 from ledger.analysis.movement import Direction, Movement, movements
 from ledger.cli.complete import complete_name
-from ledger.cli.explained import isolated_data, show_explained, show_isolated
+from ledger.cli.explained import counting_data, isolated_data, show_counting, show_explained, show_isolated
 from ledger.cli.formats import number
 from ledger.cli.screen import show_json, show_line, show_remark, show_table
 from ledger.cli.state import State, json_option, pass_state
@@ -24,6 +24,7 @@ from ledger.core.text import one_line
 from ledger.core.words import FieldClass
 from ledger.query.alike import why_alike
 from ledger.query.claims import unfit_for
+from ledger.query.counting import counting, is_headline
 from ledger.query.explain import explain
 from ledger.query.index import open_index
 from ledger.query.isolate import isolate
@@ -69,14 +70,18 @@ def diff(state: State, left: str, right: str, question: str | None, show_all: bo
         unfit = unfit_for(connection, [*ours.boots, ours.digest, *theirs.boots, theirs.digest], "comparison")
         alike = why_alike(connection, ours.boots, theirs.boots)
         alone = isolate(connection, ours, changes(ours.factors, theirs.factors))
+        both = [name for name in ours.samples if name in theirs.samples and (show_all or is_headline(name))]
+        ways = counting(ledger, connection, ours, theirs, both)
     found = compare(ours.factors, theirs.factors, refusals=[*refusals(ours, theirs), *unfit], equivalent=alike)
     moved = movements(ours.samples, theirs.samples, bands)
     if as_json:
-        show_json({**as_data(ours, theirs, found, moved), "isolated": [isolated_data(item) for item in alone]})
+        more = {"isolated": [isolated_data(item) for item in alone], "counting": [counting_data(item) for item in ways]}
+        show_json({**as_data(ours, theirs, found, moved), **more})
     else:
         _show(ours, theirs, found, moved, show_all)
         if len(alone) > 1:
             show_isolated(alone, ours.label)
+        show_counting(ways)
     return ExitCode.YES if found.verdict in HOLDS else ExitCode.NO
 
 

@@ -7,10 +7,14 @@ said, with the run that would isolate it; where the order of changes matters, th
 from collections.abc import Sequence
 from typing import Any
 
+from attrs import asdict
+
 from ledger.analysis.attribute import Share
+from ledger.analysis.counting import BOOTS, REST, SHOTS, STATISTIC
 from ledger.cli.formats import number
 from ledger.cli.screen import show_json, show_line, show_table
 from ledger.core.metrics import describe, sort_key
+from ledger.query.counting import Counting
 from ledger.query.explain import Explained
 from ledger.query.isolate import Isolated
 
@@ -51,6 +55,39 @@ def show_isolated(found: Sequence[Isolated], label: str) -> None:
         first = [name for name in names if (family := describe(name).family) is not None and family.name in HEADLINES]
         moves = ", ".join(f"{name} {item.moved[name][1] / item.moved[name][0] - 1:+.1%}" for name in first[:SHOWN])
         show_line(f"isolated: {change} alone: {moves or 'no common metric'} ({len(item.boots)} boots)")
+
+
+def show_counting(found: Sequence[Counting]) -> None:
+    """How much of each change is how it was counted, and what its samples cannot tell apart."""
+    for item in found:
+        done = item.attribution
+        parts = [_part(share, item) for share in done.shares]
+        show_line(f"counted otherwise: {item.metric} {number(done.before)} → {number(done.after)}: {'; '.join(parts)}")
+
+
+def _part(share: Share, item: Counting) -> str:
+    words = {
+        BOOTS: f"{item.right.boots} boots in place of {item.left.boots}",
+        SHOTS: f"{item.right.shots} shots in place of {item.left.shots}",
+        STATISTIC: f"the {item.right.statistic} in place of the {item.left.statistic}",
+        REST: "the rest",
+    }
+    order = "" if share.commutes else f" ({share.low:+.4g} … {share.high:+.4g} over orders)"
+    told = f"{words[share.name]} {_move(share.mean)}{order}"
+    # Neither by itself nor as the last one: the samples of one side do not allow it.
+    return told if share.alone is not None or share.last is not None else f"{words[share.name]} cannot be isolated"
+
+
+def counting_data(item: Counting) -> dict[str, Any]:
+    """How a metric was counted on both sides, as plain data."""
+    return {
+        "metric": item.metric,
+        "a": asdict(item.left),
+        "b": asdict(item.right),
+        "before": item.attribution.before,
+        "after": item.attribution.after,
+        "parts": [asdict(share) for share in item.attribution.shares],
+    }
 
 
 def isolated_data(item: Isolated) -> dict[str, Any]:

@@ -107,3 +107,20 @@ def test_compare_names_the_factors_and_a_ratio_carries_them(
     assert any("confounded: engine, quantization" in mark for mark in json.loads(capsys.readouterr().out)[0]["marks"])
     run(["-C", str(ledger.root), "query", "C6 of C / C6 of B", "--json"])
     assert json.loads(capsys.readouterr().out)[0]["marks"] == ["n=1 boot"]
+
+
+def test_how_it_was_counted_is_told_apart_from_what_differs(
+    ledger: Ledger, build: Builder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The worked example's kind of change: a single shot beside the median of three."""
+    build.trial(build.boot("a"), "a", {"prefill@500": 100.0})
+    build.trial(build.boot("b"), "b", {"prefill@500": 110.0}, samples={"prefill@500": (108.0, 110.0, 112.0)})
+    run(["-C", str(ledger.root), "diff", "a", "b", "--json"])
+    (item,) = json.loads(capsys.readouterr().out)["counting"]
+    assert (item["a"]["shots"], item["b"]["shots"], item["b"]["statistic"]) == (1, 3, "median")
+    assert {part["name"]: part["mean"] for part in item["parts"]} == {"shots": pytest.approx(2.0), "the rest": pytest.approx(8.0)}
+    run(["-C", str(ledger.root), "diff", "a", "b"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "counted otherwise: prefill@500 100 → 110: 3 shots in place of 1 +2; the rest +8" in out
+    run(["-C", str(ledger.root), "diff", "b", "b", "--json"])
+    assert json.loads(capsys.readouterr().out)["counting"] == []
