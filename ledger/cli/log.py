@@ -1,11 +1,13 @@
 """``ledger log``: receipts in the order in which they were made.
 
 What it does: lists sessions in order and, in each, its chain. What it does not do: sort by a clock. Rules kept: the newest
-stand last, where a terminal ends; ``--attempts`` shows what was tried, and the attempts that no boot followed.
+stand last, where a terminal ends; ``--attempts`` shows what was tried, and the attempts that no boot followed; a session that
+did not end is told, with the command that goes on with it.
 """
 
 import click
 
+from ledger.cli.asked import how_to_resume, resumable
 from ledger.cli.screen import show_json, show_remark, show_table
 from ledger.cli.state import State, json_option, pass_state
 from ledger.core.digest import short
@@ -30,6 +32,8 @@ def log(state: State, /, attempts: bool, limit: int, as_json: bool, **wanted: st
     with open_index(ledger) as connection:
         found = newest(connection, limit + 1, attempts=attempts, wanted=wanted)
     columns, rows = found.columns, found.rows
+    for past in resumable(ledger):
+        show_remark(how_to_resume(past))
     if as_json:
         show_json([dict(zip(columns, row, strict=True)) for row in rows[:limit][::-1]])
         return ExitCode.YES

@@ -7,7 +7,6 @@ commits what was recorded and exits 130; exit 0 when all that was planned was me
 
 import os
 import platform
-import secrets
 import signal
 import sys
 import threading
@@ -22,25 +21,28 @@ import click
 from ledger import __version__
 from ledger.backends import registry as backends
 from ledger.backends.base import Backend
+from ledger.cli.asked import Asked, complete_run, fresh, locks_folder, resumed
 from ledger.cli.live import LiveView, headline
 from ledger.cli.screen import show_json, show_remark
-from ledger.cli.sites import SpecAndSite, load_for
+from ledger.cli.sites import SpecAndSite
 from ledger.cli.state import State, json_option, pass_state
-from ledger.core.clock import SystemClock
-from ledger.core.errors import ExitCode, StoreError
+from ledger.core.clock import SystemClock, stamp
+from ledger.core.errors import ExitCode, StoreError, UsageError
 from ledger.instruments.base import Instrument
 from ledger.receipt.model import Source, Tool
 from ledger.run.conditions import HostBook
 from ledger.run.estimate import estimate
 from ledger.run.hashes import HashCache
+from ledger.run.journal import Journal
 from ledger.run.lane import BackendStarter
+from ledger.run.locks import Holder, held
 from ledger.run.nodes import Care
 from ledger.run.preflight import Checks
 from ledger.run.records import Bench, BootResult
 from ledger.run.secrets import Concealer, load_key, places, secrets_in
 from ledger.run.session import Summary, check_all_pins, find_instruments, run_session
 from ledger.run.watch import SessionEnded, Watcher
-from ledger.spec.plan import Plan, make_plan
+from ledger.spec.plan import Plan
 from ledger.store.git import commit_paths, uncommitted
 from ledger.store.large import send
 from ledger.store.ledger import Ledger
@@ -51,38 +53,62 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @click.command()
-@click.argument("spec", type=click.Path(path_type=Path))
+@click.argument("spec", metavar="SPEC", required=False, shell_complete=complete_run)
 @click.option("--site", type=click.Path(path_type=Path), help="The site file; else LEDGER_SITE, else the one the spec names.")
 @click.option("--only", multiple=True, metavar="ARM", help="Run this arm alone; may be given more than once.")
 @click.option("--rehash", is_flag=True, help="Hash every pinned file anew, also those that look unchanged.")
+@click.option("--resume", is_flag=True, help="Continue a session that was ended; SPEC is then its name, or the end of it.")
 @json_option
 @pass_state
-def run(state: State, spec: Path, site: Path | None, only: tuple[str, ...], rehash: bool, as_json: bool) -> int:
+def run(
+    state: State, spec: str | None, site: Path | None, only: tuple[str, ...], rehash: bool, resume: bool, as_json: bool
+) -> int:
     """Run SPEC: boot, measure, record a receipt for every outcome, commit.
 
     Exit code 0 when everything planned was measured, 1 when a boot failed or a gate blocks a verdict.
     """
-    found = load_for(state.directory / spec, site)
-    plan = make_plan(found.spec, found.site, only=only)
-    instruments = find_instruments(plan)
+    if resume and (site or only):
+        raise UsageError("--resume takes the site and the arms of the session", hint="leave out --site and --only")
+    if spec is None and not resume:
+        raise UsageError("which spec?", hint="ledger run SPEC, or ledger run --resume")
+    asked = resumed(Ledger.find(state.directory), spec) if resume else fresh(state.directory / str(spec), site, only)
+    instruments = find_instruments(asked.plan)
     ledger = Ledger.find(state.directory)
     cancel = threading.Event()
-    with LiveView(estimate_s=estimate(plan, instruments)) as view, interruptible(cancel):
-        clock = SystemClock()
+    with LiveView(estimate_s=estimate(asked.plan, instruments)) as view, interruptible(cancel):
+        session, summary = _session(ledger, asked, instruments, view, cancel, rehash=rehash)
+    if as_json:
+        show_json(as_data(session, summary))
+    else:
+        show_remark(f'next: ledger query "C1..C6 by arm spec:{asked.plan.spec.name}"')
+    return ExitCode.YES if summary.complete else ExitCode.NO
+
+
+def _session(
+    ledger: Ledger, asked: Asked, instruments: dict[str, Instrument], view: LiveView, cancel: threading.Event, *, rehash: bool
+) -> tuple[str, Summary]:
+    """One session under its locks and its journal, from the check of its pins to its commit."""
+    plan, clock = asked.plan, SystemClock()
+    writer, before = asked.writer(ledger, clock, this_tool(), instruments)
+    holder = Holder(pid=os.getpid(), host=platform.node(), session=writer.session, since=stamp(clock.now()))
+    with held(locks_folder(os.environ), [rank.node.host for boot in plan.boots for rank in boot.ranks], holder):
         checks = checks_of(ledger, backends.get(plan.site.backend), view, rehash=rehash)
         check_all_pins(plan, checks)
-        writer = SessionWriter(ledger, plan.spec.name, clock=clock, token=secrets.token_hex(2), tool=this_tool())
         start = BackendStarter(backend=backends.get(plan.site.backend), clock=clock, cancel=cancel)
-        bench = _bench(ledger, writer, start, instruments, found, checks)
+        # The session's folder is there before its journal, so that a journal always has a session to resume.
+        sources = _sources(writer, asked.found, concealer_of(ledger, asked.found))
+        journal = asked.journal(ledger, writer, clock, instruments)
         try:
-            summary = run_session(bench, plan)
+            bench = _bench(ledger, writer, start, instruments, asked.found, checks, sources, journal)
+            try:
+                summary = run_session(bench, plan, before)
+            finally:
+                journal.note("commit")
+                _commit(ledger, writer, plan, view)
+            journal.end()
         finally:
-            _commit(ledger, writer, plan, view)
-    if as_json:
-        show_json(as_data(writer.session, summary))
-    else:
-        show_remark(f'next: ledger query "C1..C6 by arm spec:{plan.spec.name}"')
-    return ExitCode.YES if summary.complete else ExitCode.NO
+            journal.close()
+    return writer.session, summary
 
 
 def _bench(
@@ -92,6 +118,8 @@ def _bench(
     instruments: dict[str, Instrument],
     found: SpecAndSite,
     checks: Checks,
+    sources: tuple[Source, Source],
+    journal: Journal,
 ) -> Bench:
     conceal = concealer_of(ledger, found)
     return Bench(
@@ -108,9 +136,18 @@ def _bench(
             clock=start.clock,
             read_blob=writer.read_blob,
         ),
+        steps=journal,
         logs=ledger.state / "sessions" / writer.session,
-        spec=Source(name=found.spec.value.name, text=writer.blob(conceal.source(found.spec.text), TOML)),
-        site=Source(name=found.site.value.name, text=writer.blob(conceal.source(found.site.text), TOML)),
+        spec=sources[0],
+        site=sources[1],
+    )
+
+
+def _sources(writer: SessionWriter, found: SpecAndSite, conceal: Concealer) -> tuple[Source, Source]:
+    """Spec and site word for word but for secrets, as blobs."""
+    return (
+        Source(name=found.spec.value.name, text=writer.blob(conceal.source(found.spec.text), TOML)),
+        Source(name=found.site.value.name, text=writer.blob(conceal.source(found.site.text), TOML)),
     )
 
 

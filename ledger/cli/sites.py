@@ -7,6 +7,7 @@ it may be a stranger's, and a message about a wrong file shows lines of it.
 """
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from attrs import frozen
@@ -14,7 +15,7 @@ from attrs import frozen
 from ledger.backends import registry as backends
 from ledger.core.errors import Problem, SpecError, did_you_mean
 from ledger.run.measures import check_measures, check_scales
-from ledger.spec.load import Loaded, load_site, load_spec
+from ledger.spec.load import Loaded, load_site, load_spec, read_site, read_spec
 from ledger.spec.model import Site, Spec
 from ledger.spec.values import Complain
 
@@ -37,12 +38,25 @@ def load_for(spec: Path, site: Path | None) -> SpecAndSite:
     """
     loaded = load_spec(spec, also=check_measures)
     given = site or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
+    return SpecAndSite(spec=loaded, site=load_site(given or _own_site(loaded, spec.parent), also=_checks(loaded.value)))
 
+
+def read_for(spec: bytes, spec_file: str, site: bytes, site_file: str) -> SpecAndSite:
+    """As :func:`load_for`, from texts; the files are what messages call them.
+
+    Raises:
+        SpecError: with every mistake of the text that is wrong.
+    """
+    loaded = read_spec(spec, spec_file, also=check_measures)
+    return SpecAndSite(spec=loaded, site=read_site(site, site_file, also=_checks(loaded.value)))
+
+
+def _checks(spec: Spec) -> Callable[[Site, Complain], None]:
     def also(value: Site, complain: Complain) -> None:
-        check_scales(loaded.value)(value, complain)
+        check_scales(spec)(value, complain)
         _check_backend(value, complain)
 
-    return SpecAndSite(spec=loaded, site=load_site(given or _own_site(loaded, spec.parent), also=also))
+    return also
 
 
 def _own_site(spec: Loaded[Spec], folder: Path) -> Path:

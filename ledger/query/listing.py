@@ -21,7 +21,11 @@ LEFT JOIN correction c USING (id) LEFT JOIN trial t USING (id) LEFT JOIN last_st
 ATTEMPTS = """
 SELECT r.digest, strftime(r.time, '%Y-%m-%d %H:%M:%S') AS time, r.session, coalesce(r.spec, '') AS spec,
        coalesce(r.arm, '') AS arm, a.number, a.position || ' of ' || a.planned AS position,
-       coalesce(b.outcome, 'no boot receipt') AS outcome, coalesce(b.reason, '') AS reason
+       coalesce(b.outcome, 'no boot receipt') AS outcome,
+       coalesce(b.reason, CASE WHEN b.attempt IS NULL THEN coalesce((
+         SELECT arg_min(later.reason, rr.n) FROM receipt rr JOIN attempt later USING (id)
+         WHERE rr.session = r.session AND later.position = a.position AND rr.n > r.n
+       ), 'the runner was ended') END, '') AS reason
 FROM receipt r JOIN attempt a USING (id) LEFT JOIN boot b ON b.attempt = r.digest
 """
 

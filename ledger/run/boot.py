@@ -9,7 +9,7 @@ the boot's receipt with a reason; the lane is stopped on every way out.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from ledger.backends.base import Observed
 from ledger.core.digest import Descriptor
@@ -42,6 +42,14 @@ ALIVE = GateSpec(
 )
 
 
+@frozen(kw_only=True)
+class Rest:
+    """What an earlier boot of the same position left over: ``taken`` are the trials that it measured, ``reason`` why it ended."""
+
+    taken: frozenset[tuple[str, int]] = frozenset()
+    reason: str | None = None
+
+
 class BootRunner:
     """Runs one boot of a plan; made for it and used once."""
 
@@ -55,14 +63,17 @@ class BootRunner:
         number: int,
         nodes: BootNodes,
         order: tuple[str, int | None] = ("written", None),
+        rest: Rest = Rest(),
     ) -> None:
         self._bench = bench
         self._plan = plan
         self._subject = subject
         self._nodes = nodes
+        self._rest = rest
         self._gate_receipts: list[tuple[str, Gate]] = []
         self._conditions: Mapping[str, str] = {"position": str(plan.position)}
         self._evidence: tuple[Descriptor, ...] = ()
+        bench.steps.note("attempt", position=plan.position, arm=subject.arm, number=number)
         self._attempt = bench.recorder.record(
             Attempt(
                 subject=subject,
@@ -75,6 +86,7 @@ class BootRunner:
                 order_seed=order[1],
                 round=plan.round,
                 added=plan.added,
+                reason=rest.reason,
             )
         )
         bench.watch(
@@ -105,6 +117,7 @@ class BootRunner:
             return self._ended(self._boot(Outcome.REFUSED, reason="; ".join(refusals)))
         self._bench.watch(Phase(name="boot"))
         self._nodes.begin()
+        self._note("boot")
         try:
             lane = self._bench.start(self._plan, preflight.values, self._bench.logs)
         except BackendError as error:
@@ -128,6 +141,7 @@ class BootRunner:
             return self._ended(self._boot(ready.outcome, ready=ready, reason=ready.reason))
         result = self._ended(self._observed_boot(lane, ready))
         trials, sampled = self._trials(lane, result.digest, warmup)
+        self._note("gates")
         verdicts = self._nodes.gates_after([trial for _, trial in trials], sampled, _processes(lane.observe()))
         blocked = self._record_gates([self._alive(lane), *verdicts], result.digest)
         return evolve(result, trials=tuple(trials), gates=tuple(self._gate_receipts), blocked=tuple(blocked))
@@ -225,10 +239,16 @@ class BootRunner:
         found: list[tuple[str, Trial]] = []
         for measure in self._plan.measures:
             for number in range(1, measure.trials + 1):
+                if (measure.id, number) in self._rest.taken:
+                    continue
                 if lane.exits():
                     return found, run.sampled
+                self._note("trial", measure=measure.id, number=number)
                 found.append(run.trial(measure, number))
         return found, run.sampled
+
+    def _note(self, step: str, **facts: str | int) -> None:
+        self._bench.steps.note(step, position=self._plan.position, arm=self._subject.arm, **facts)
 
     def _alive(self, lane: LiveLane) -> GateVerdict:
         exits = lane.exits()

@@ -7,7 +7,7 @@ is judged inconclusive or blocked, and still gets its decision.
 """
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import attrs
 
@@ -23,12 +23,12 @@ from ledger.spec.model import Arm, Rule
 from ledger.spec.order import control_of
 
 
-def decide(bench: Bench, rule: Rule, results: Sequence[BootResult]) -> None:
-    """Judge every arm of ``results`` that has a control, and record what the rule says."""
+def decide(bench: Bench, rule: Rule, results: Sequence[BootResult], *, decided: Collection[str] = ()) -> None:
+    """Judge every arm of ``results`` that has a control, but those ``decided`` before, and record what the rule says."""
     arms = {result.subject.arm: result.plan.arm for result in results}
     for arm in arms.values():
         control = control_of(arm, rule, list(arms.values()))
-        if control is None:
+        if control is None or arm.id in decided:
             continue
         found = find(_case(bench, rule, results, arm, control))
         chosen = [result for result in results if result.digest in found.boots or not _is_ready(result)]

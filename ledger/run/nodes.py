@@ -7,7 +7,7 @@ for good.
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from attrs import define, field, frozen
 
@@ -15,6 +15,7 @@ from ledger.backends.base import Observed
 from ledger.backends.reach import LocalReach, Reach
 from ledger.core.clock import Clock
 from ledger.core.errors import BackendError, LedgerError
+from ledger.core.words import Holds
 from ledger.receipt.model import RankConfig, Trial
 from ledger.run import host, kernel, sides
 from ledger.run.conditions import HostBook, cache_condition, host_conditions, load_conditions
@@ -29,6 +30,8 @@ from ledger.run.sides import ReadBlob
 from ledger.run.telemetry import Telemetry
 from ledger.spec.model import GateSpec, Site, Spec
 from ledger.spec.plan import BootPlan
+
+CUT_SHORT = "the runner was ended before this was read"
 
 ControlTrials = Callable[[str | None], Sequence[Trial] | None]
 """The trials of the last boot of an arm, or of the boot's own control where no arm is named; None without a control."""
@@ -116,6 +119,18 @@ class BootNodes:
             beside = self._sides(gate, trials)
             if beside is not None:
                 verdicts.append(judge(gate, joined([read, Evidence(trials=tuple(trials)), beside])))
+        return verdicts
+
+    def gates_cut_short(self, trials: Sequence[Trial], known: Collection[str]) -> list[GateVerdict]:
+        """The gates of ``during`` and ``after`` but ``known``, for a boot whose runner was ended: by its trials alone."""
+        verdicts: list[GateVerdict] = []
+        for gate in (*self._gates("during"), *self._gates("after")):
+            if gate.id in known:
+                continue
+            if gate.when == "during" or _is_of_nodes(gate):
+                verdicts.append(GateVerdict(gate=gate, holds=Holds.UNKNOWN, reason=CUT_SHORT))
+            elif (beside := self._sides(gate, trials)) is not None:
+                verdicts.append(judge(gate, joined([Evidence(trials=tuple(trials)), beside])))
         return verdicts
 
     def end(self) -> None:

@@ -44,6 +44,14 @@ class Recorder(Protocol):
         ...
 
 
+class Steps(Protocol):
+    """Who is told of each step before it acts; a journal is one."""
+
+    def note(self, step: str, **facts: str | int) -> None:
+        """Note a step, durably."""
+        ...
+
+
 @frozen(kw_only=True)
 class Bench:
     """What every step works with: where receipts go, what starts lanes, time, and whoever watches."""
@@ -55,6 +63,7 @@ class Bench:
     watch: Watcher
     conceal: Concealer
     care: Care
+    steps: Steps
     logs: Path
     spec: Source
     site: Source

@@ -74,6 +74,12 @@ class SessionWriter:
         return list(self._paths)
 
     @property
+    def names(self) -> list[str]:
+        """The digests of the session's receipts, in the order of the chain, as the disk has them."""
+        chain = sorted((_place(stored), stored.digest) for stored in self._ledger.in_session(self.folder))
+        return [name for _, name in chain]
+
+    @property
     def count(self) -> int:
         """How many receipts the session has."""
         return self._next
