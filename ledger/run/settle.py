@@ -42,6 +42,7 @@ def settle(bench: Bench, plan: BootPlan, each: Try, nodes: BootNodes, gates: Seq
         trials=each.trials,
         gates=tuple(found),
         blocked=tuple(blocked),
+        at=each.at,
     )
 
 

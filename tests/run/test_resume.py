@@ -1,6 +1,8 @@
 """Sessions that are killed, and go on: at any moment nothing is lost and nothing is done twice."""
 
+import json
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -8,8 +10,13 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from ledger.cli.asked import journals, resumable
-from ledger.receipt.model import Trial
+from ledger.cli.main import run
+from ledger.core.words import Holds
+from ledger.instruments.openai.decode import DecodeInstrument
+from ledger.receipt.model import Attempt, Boot, Gate, Trial
 from ledger.store.ledger import Ledger
 from tests.builder import git
 from tests.run.conftest import MakeSpec
@@ -41,7 +48,7 @@ def kill_after(process: subprocess.Popen[bytes], ledger: Ledger, writes: int, mo
     last = seen(ledger)
     limit = time.monotonic() + 60
     while writes and process.poll() is None and time.monotonic() < limit:
-        time.sleep(0.002)
+        time.sleep(0.004)
         if (now := seen(ledger)) != last:
             last, writes = now, writes - 1
     time.sleep(more_s)
@@ -97,3 +104,97 @@ def test_killed_at_forty_moments_the_trials_are_those_of_an_undisturbed_run(ledg
     assert ended
     assert on_resume >= KILLS // 4
     assert git(ledger.root, "status", "--porcelain", "receipts") == ""
+
+
+def test_a_resumed_session_says_what_was_cut_short_and_what_is_unknown(
+    ledger: Ledger, make_spec: MakeSpec, capsys: pytest.CaptureFixture[str]
+) -> None:
+    free = '[[gates]]\nid = "free"\ntext = "room"\nwhen = "after"\nreads = "host.MemAvailable"\nop = ">"\nvalue = "1 B"\n'
+    spec = make_spec(levels=TWO_TRIALS, more=NO_FAILURES + free, server="--delay 0.03")
+    kill_once(ledger, spec, has(Trial))
+    spec.write_text(spec.read_text().replace("Does it run?", "Does it still run?"))
+    (past,) = resumable(ledger)
+    assert run(["-C", str(ledger.root), "log"]) == 0
+    assert f"ledger run --resume {past.opening.session}" in capsys.readouterr().err
+    assert run(["-C", str(ledger.root), "run", "--resume", past.opening.session[-4:]]) == 1
+    assert "small.toml has changed since" in capsys.readouterr().err
+    first, again = [receipt.body for receipt in receipts(ledger) if isinstance(receipt.body, Attempt)]
+    assert (first.number, again.number) == (1, 2)
+    assert first.spec == again.spec
+    assert "after 1 trials" in (again.reason or "")
+    assert trials_of(ledger, past.opening.session) == Counter({("base", "decode", 1): 1, ("base", "decode", 2): 1})
+    held = Counter((receipt.body.gate, receipt.body.holds) for receipt in receipts(ledger) if isinstance(receipt.body, Gate))
+    assert held["free", Holds.UNKNOWN] == held["free", Holds.PASS] == 1
+    assert held["server-alive", Holds.PASS] == held["no-failures", Holds.PASS] == 2
+    assert resumable(ledger) == []
+    assert run(["-C", str(ledger.root), "run", "--resume", past.opening.session]) == 4
+    assert "ended" in capsys.readouterr().err
+    assert_sound(ledger)
+
+
+def test_an_attempt_that_never_booted_is_listed_with_its_reason(
+    ledger: Ledger, make_spec: MakeSpec, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kill_once(ledger, make_spec(), has(Attempt))
+    assert len([each for each in receipts(ledger) if isinstance(each.body, Boot)]) == 0
+    assert run(["-C", str(ledger.root), "run", "--resume"]) == 0
+    capsys.readouterr()
+    assert run(["-C", str(ledger.root), "log", "--attempts", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert [(row["number"], row["outcome"]) for row in said] == [(1, "no boot receipt"), (2, "ready")]
+    assert "before its boot was recorded" in said[0]["reason"]
+
+
+def test_several_sessions_that_can_be_resumed_are_listed(
+    ledger: Ledger, make_spec: MakeSpec, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = make_spec()
+    kill_once(ledger, spec, has(Attempt))
+    kill_once(ledger, spec, has(Attempt, 2))
+    assert run(["-C", str(ledger.root), "run", "--resume"]) == 4
+    said = capsys.readouterr().err
+    assert all(past.opening.session in said for past in resumable(ledger))
+    assert len(resumable(ledger)) == 2
+
+
+def test_an_interrupted_session_is_committed_and_can_be_resumed(ledger: Ledger, make_spec: MakeSpec) -> None:
+    process = begin(ledger, make_spec(levels=TWO_TRIALS, server="--delay 0.03").name)
+    limit = time.monotonic() + 60
+    while not has(Trial)(ledger) and time.monotonic() < limit:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+    assert process.returncode == 130
+    assert git(ledger.root, "status", "--porcelain", "receipts") == ""
+    assert run(["-C", str(ledger.root), "run", "--resume"]) == 0
+    assert max(trials_of(ledger, receipts(ledger)[0].session).values()) == 1
+    assert git(ledger.root, "status", "--porcelain", "receipts") == ""
+
+
+def test_a_plan_that_is_another_now_is_not_resumed(
+    ledger: Ledger, make_spec: MakeSpec, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kill_once(ledger, make_spec(), has(Attempt))
+    monkeypatch.setattr(DecodeInstrument, "version", DecodeInstrument.version + 1)
+    assert run(["-C", str(ledger.root), "run", "--resume"]) == 5
+    assert "plans the session otherwise" in capsys.readouterr().err
+    assert len(resumable(ledger)) == 1
+
+
+def test_a_second_session_on_the_node_is_refused_with_the_holder_s_name(
+    ledger: Ledger, make_spec: MakeSpec, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = make_spec(server="--mode hangs --after 3")
+    process = begin(ledger, spec.name)
+    limit = time.monotonic() + 60
+    while not has(Boot)(ledger) and time.monotonic() < limit:
+        time.sleep(0.01)
+    assert run(["-C", str(ledger.root), "run", spec.name]) == 6
+    said = capsys.readouterr().err
+    assert f"process {process.pid} on" in said
+    assert receipts(ledger)[0].session in said
+    assert run(["-C", str(ledger.root), "run", "--resume"]) == 4
+    process.kill()
+    process.communicate()
+    assert gone(ledger)
+    assert run(["-C", str(ledger.root), "run", make_spec().name]) == 0
