@@ -7,6 +7,7 @@ never on a command line; ranks are started, read and ended side by side, so that
 drops is made again, and a node that cannot be reached for the lease has ended its rank by itself.
 """
 
+import os
 import re
 import shlex
 import time
@@ -41,7 +42,7 @@ class SshReach(Reach):
     def __init__(self, node: str, host: str, ssh: Sequence[str] = SSH) -> None:
         super().__init__(node, host)
         self._ssh = client(ssh, host)
-        self._here = LocalReach(node)
+        self._here = LocalReach(node, _as_the_user)
 
     def _run(self, argv: tuple[str, ...], *, stdin: bytes, env: dict[str, str], timeout_s: float, limit: int) -> Ran:
         mark = f"ledger-{token_hex(8)}"
@@ -58,6 +59,11 @@ class SshReach(Reach):
 
     def _hold(self, argv: tuple[str, ...]) -> Held:
         return self._here.hold([*self._ssh, shlex.join(argv)])
+
+
+def _as_the_user(env: Mapping[str, str]) -> dict[str, str]:
+    """The client's environment: the user's own, with the agent's socket and the home folder; the node gets none of it."""
+    return {**os.environ, **env}
 
 
 def client(ssh: Sequence[str], host: str) -> tuple[str, ...]:

@@ -78,6 +78,17 @@ def test_what_could_not_be_done_is_a_value(ssh: tuple[str, ...], host: str, argv
     assert told in ran.told
 
 
+def test_the_client_has_the_users_own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent's socket, a home folder and a PATH are what makes it the user's own ssh."""
+    fake = tmp_path / "ssh"
+    fake.write_text('#!/bin/sh\necho "$SSH_AUTH_SOCK" > "$0.agent"\necho up > "$0.held"\n')
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("SSH_AUTH_SOCK", "/run/agent")
+    SshReach("far", "far").run(["true"])
+    assert (tmp_path / "ssh.agent").read_text() == "/run/agent\n"
+
+
 @needs_sshd
 def test_an_exit_of_255_is_the_programs_own_where_the_connection_held(ssh: tuple[str, ...]) -> None:
     assert SshReach("near", "localhost", ssh).run(["sh", "-c", "exit 255"]).told.startswith("exit status 255")
