@@ -5,6 +5,7 @@ Programs of OpenSSH and, for the rack, root are needed; a machine without them s
 
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -96,6 +97,13 @@ class Rack:
 
 def _veth(number: int) -> str:
     return f"lgv{os.getpid() % 10000}-{number}"
+
+
+def free_port() -> int:
+    """A port of the loopback that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,16 +15,10 @@ from ledger.backends.ssh import SshBackend, SshReach, SshRunning
 from ledger.backends.sshline import Times
 from ledger.core.errors import BackendError
 from tests.backends.contract import SLEEPER, BackendContract, alive, wait_for
-from tests.backends.sshd import Rack, loopback, needs_rack, needs_sshd, rack
+from tests.backends.sshd import Rack, free_port, loopback, needs_rack, needs_sshd, rack
 
 QUICK = Times(beat_s=0.3, retry_s=0.2, lease_s=6, grace_s=0.5)
 FOLDERS = Path("/tmp")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
