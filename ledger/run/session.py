@@ -2,8 +2,8 @@
 
 What it does: checks the pins of all boots at once; runs the boots in the plan's order; applies the rule to what they gave. What
 it does not do: a boot's own steps (``boot``), or commit (its caller does). Rules kept: when a pin fails, nothing has been
-booted and nothing recorded; a boot that fails does not stop the ladder; an interrupt keeps every receipt that was written; what
-has a receipt is not done again.
+booted and nothing recorded; a boot that fails stops the ladder only where the spec says so; an interrupt keeps every receipt
+that was written; what has a receipt is not done again.
 """
 
 from collections import Counter
@@ -65,6 +65,8 @@ def run_session(bench: Bench, plan: Plan, before: Done = NOTHING) -> Summary:
     ladder = _Ladder(bench=bench, plan=plan, before=before, numbers=Counter(before.attempts))
     for boot in plan.boots:
         ladder.position(boot)
+        if plan.spec.on_failure == "stop" and not Summary(boots=tuple(ladder.results)).complete:
+            break
     if plan.spec.rule is not None:
         bench.steps.note("decide")
         decide(bench, plan.spec.rule, ladder.results, decided=before.decided)

@@ -23,6 +23,7 @@ from ledger.spec.model import (
     FORMAT,
     MAX_BOOTS,
     MAX_ITEMS,
+    ON_FAILURE,
     ORDERS,
     PRIVILEGES,
     SPEEDS,
@@ -55,6 +56,7 @@ def check_spec(spec: Spec, complain: Complain) -> None:
     values.filled(spec.site, ("site",), complain)
     values.without_nul(spec.site, ("site",), complain)
     values.between(spec.warmup, 0, 10_000, ("warmup",), complain)
+    values.one_of(spec.on_failure, ON_FAILURE, ("on_failure",), complain)
     values.one_of(spec.order, ORDERS, ("order",), complain)
     values.between(spec.order_seed, 0, 2**53 - 1, ("order_seed",), complain)
     for kind in ("lanes", "arms", "measures"):

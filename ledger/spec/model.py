@@ -28,6 +28,7 @@ SPEEDS = ("boot_s", "prefill_tok_s", "decode_tok_s")
 
 # Closed lists of words that only specs use; those that receipts hold too are in ``core.words``.
 OPERATORS = ("<", "<=", "==", "!=", ">=", ">")
+ON_FAILURE = ("continue", "stop")
 ORDERS = ("written", "bracketed", "abba", "random")
 WHEN = ("before", "during", "after")
 PRIVILEGES = ("none", "root")
@@ -252,6 +253,7 @@ class Spec:
 
     ``warmup`` is how many warm-up requests of other prompts are sent to a ready server before its first trial. ``hygiene`` names
     what is done to each node before each boot, in order: ``sync``, ``compact_memory``, ``drop_caches`` or an action of the site.
+    ``on_failure`` says whether the boots behind one that failed, or that a gate blocks, are made all the same.
     ``order`` says how the boots are laid out, and ``order_seed`` seeds the random one.
     """
 
@@ -267,6 +269,7 @@ class Spec:
     hygiene: tuple[str, ...] = field(default=(), metadata=limited(maxItems=MAX_ITEMS, uniqueItems=True))
     rule: Rule | None = None
     warmup: int = field(default=2, metadata=limited(minimum=0, maximum=10_000))
+    on_failure: str = field(default="continue", metadata=limited(enum=ON_FAILURE))
     order: str = field(default="written", metadata=limited(enum=ORDERS))
     order_seed: int = field(default=0, metadata=limited(minimum=0, maximum=2**53 - 1))
 

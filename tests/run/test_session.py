@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ledger.cli.asked import resumable
 from ledger.cli.main import run
 from ledger.core.words import Holds, Outcome, Verdict
 from ledger.instruments import registry
@@ -194,6 +195,16 @@ def test_a_boot_that_fails_is_a_receipt_and_the_next_arm_goes_on(
     assert bad.log_tail
     decision = next(receipt.body for receipt in receipts(ledger) if isinstance(receipt.body, Decision))
     assert decision.verdict is Verdict.BLOCKED
+    assert_sound(ledger)
+
+
+@pytest.mark.parametrize(("says", "made"), [("continue", 2), ("stop", 1)])
+def test_what_follows_a_boot_that_failed_is_what_the_spec_says(ledger: Ledger, make_spec: MakeSpec, says: str, made: int) -> None:
+    spec = make_spec(server="--mode exits", arms=FASTER, more=RULE)
+    spec.write_text(spec.read_text().replace("warmup = 1", f'warmup = 1\non_failure = "{says}"'))
+    assert ledger_run(ledger, spec) == 1
+    assert [boot.outcome for boot in boots(ledger)] == [Outcome.FAILED] * made
+    assert resumable(ledger) == []
     assert_sound(ledger)
 
 
