@@ -155,7 +155,7 @@ def _is_being_written(folder: Path) -> bool:
     """Whether a session writer holds the folder."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError as error:
         return error.errno == errno.EWOULDBLOCK
     finally:
@@ -226,4 +226,5 @@ def _remove(work: _Work) -> None:
         path.unlink(missing_ok=True)
     for folder in work.sessions:
         with suppress(OSError):  # it has blobs, or something else that is not ours to remove
-            folder.rmdir()
+            if not _is_being_written(folder):  # or else its writer would hold a folder that is gone
+                folder.rmdir()

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,24 @@ def test_what_a_session_records_after_the_choice_stays_loose_for_its_own_commit(
     assert uncommitted(many) == []
     assert list(verify(many, Checked())) == []
     assert list(check_history(many)) == []
+
+
+def test_a_session_that_is_taken_up_while_its_files_go_stays_its_writer_s(many: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    build = record(many, 70)
+    session, clock, tool = build.writer.session, build.writer._clock, build.writer._tool
+    for path in build.writer.folder.glob("blobs/*"):
+        path.unlink()
+    (build.writer.folder / "blobs").rmdir()
+    git(many.root, "commit", "-qam", "no blobs")
+    del build
+    writers = []
+    resume = partial(SessionWriter.resume, many, session, clock=clock, tool=tool)
+    just_before(monkeypatch, packing, "_remove", lambda: writers.append(resume()))
+    pack(many)
+    with pytest.raises(StoreError, match="another process is writing"):
+        resume()
+    writers[0].record(Note(text="more", by="a tester"))
+    assert list(verify(many, Checked())) == []
 
 
 def test_a_receipt_that_cannot_be_read_is_told_and_the_others_are_packed(many: Ledger) -> None:
