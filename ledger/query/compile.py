@@ -40,23 +40,26 @@ _KEPT = {
 }
 # And row by row, where the mark is of the whole row.
 _ROWS_KEPT = {
-    "n=1 boot": "count(DISTINCT boot) > 1",
+    "n=1 boot": "count(DISTINCT boot_key) > 1",
     "single shot": "min(samples) IS DISTINCT FROM 1",
-    "mixed config": "count(DISTINCT fingerprint) < 2",
+    "mixed config": "count(DISTINCT config_key) < 2",
     "mixed definition": "len(list_distinct(list(DISTINCT definition_low) || list(DISTINCT definition_high))) < 2",
 }
 _SPELLED = {"n=1": "n=1 boot", "single-shot": "single shot", "unproven": "cache unproven", "mixed": "mixed config"}
 MARKS = (*_KEPT, *_ROWS_KEPT)
 _OPS = {">=": ">=", "<=": "<=", ">": ">", "<": "<", "=": "="}
 
+# Boots and configurations are told apart by 64-bit hashes here: their digests are long, and a group of each is held in memory.
 _SOURCE = """
 figures AS (
   SELECT r.spec, r.lane, r.arm, r.role, r.evidence, r.session, CAST(r.time AS DATE)::VARCHAR AS date, r.digest,
-         CASE WHEN r.kind = 'boot' THEN r.digest ELSE coalesce(t.boot, r.digest) END AS boot, t.measure, t.number AS trial,
+         CASE WHEN r.kind = 'boot' THEN r.digest ELSE coalesce(t.boot, r.digest) END AS boot, hash(boot) AS boot_key,
+         t.measure, t.number AS trial,
          f.metric, f.value, f.unit, f.better, f.n, f.absent, coalesce(f.prefix_cache, t.prefix_cache, '') = 'hit' AS hit,
          coalesce(f.prefix_cache, t.prefix_cache, '') = 'unproven' AS unproven, f.marks,
          hash(t.instrument, t.instrument_version, t.parameters) AS definition,
-         coalesce(e.taken_as, b.fingerprint) AS fingerprint, coalesce(b.agreement, 'agrees') AS agreement,
+         if(b.fingerprint IS NULL, NULL, hash(coalesce(e.taken_as, b.fingerprint))) AS config_key,
+         coalesce(b.agreement, 'agrees') AS agreement,
          coalesce(s.action, sb.action) AS struck_by
   FROM figure f JOIN receipt r ON r.id = f.receipt
   LEFT JOIN trial t ON t.id = f.receipt
@@ -67,8 +70,8 @@ figures AS (
   WHERE {where}
 ),
 per_boot AS (
-  SELECT {dims} metric, unit, better, evidence, spec, hit, struck_by, boot, median(value) AS value, sum(n) AS samples,
-         any_value(fingerprint) AS fingerprint,
+  SELECT {dims} metric, unit, better, evidence, spec, hit, struck_by, boot_key, median(value) AS value, sum(n) AS samples,
+         any_value(config_key) AS config_key,
          min(definition) AS definition_low, max(definition) AS definition_high, any_value(agreement) AS agreement,
          bool_or(unproven) AS unproven, flatten(list(marks) FILTER (len(marks) > 0)) AS marks
   FROM figures WHERE value IS NOT NULL GROUP BY ALL
@@ -76,8 +79,9 @@ per_boot AS (
 """
 _POOLED = """
 SELECT {dims} metric, any_value(unit) AS unit, any_value(better) AS better, evidence, spec, hit, struck_by,
-       median(value) AS value, min(value) AS low, max(value) AS high, count(DISTINCT boot) AS n_boots, min(samples) AS samples,
-       count(DISTINCT fingerprint) AS fingerprints,
+       median(value) AS value, min(value) AS low, max(value) AS high, count(DISTINCT boot_key) AS n_boots,
+       min(samples) AS samples,
+       count(DISTINCT config_key) AS fingerprints,
        len(list_distinct(list(DISTINCT definition_low) || list(DISTINCT definition_high))) AS definitions,
        count(*) FILTER (agreement <> 'agrees') AS unverified, bool_or(unproven) AS unproven,
        list_sort(list_distinct(flatten(list(marks) FILTER (len(marks) > 0)))) AS marks
@@ -203,7 +207,7 @@ def _statement(template: str, ask: Ask, side: Side, tables: Tables, then: Then |
 def _having(ask: Ask) -> _Where:
     having = _Where()
     for op, number in ask.counts:
-        having.add(f"count(DISTINCT boot) {_OPS[op]} ?", number)
+        having.add(f"count(DISTINCT boot_key) {_OPS[op]} ?", number)
     for word in ask.filters.get("not", ()):
         if spelled(word.text) in _ROWS_KEPT:
             having.add(_ROWS_KEPT[spelled(word.text)])

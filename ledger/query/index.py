@@ -39,7 +39,9 @@ LOCK = "index.lock"
 OPEN_FOR_S = 20.0
 WRITE_FOR_S = 2.0
 PAUSE_S = 0.01
+# What DuckDB may hold while it builds, and while it answers: an answer over a million receipts is slow when it has to spill.
 MEMORY = "260MB"
+ANSWER_MEMORY = "1GB"
 
 _FOLDERS: Mapping[str, str] = {"folder": "VARCHAR", "stamp": "BIGINT"}
 
@@ -279,14 +281,15 @@ def _known(path: Path) -> Stamps | None:
 
 def _open(path: Path, *, read_only: bool, limit_s: float) -> Connection:
     """Open the file, waiting while another process has it in a way that forbids it."""
-    limit = time.monotonic() + limit_s
+    deadline = time.monotonic() + limit_s
     while True:
         try:
-            return duckdb.connect(str(path), read_only=read_only, config={"memory_limit": MEMORY, "threads": 2})
+            limit = ANSWER_MEMORY if read_only else MEMORY
+            return duckdb.connect(str(path), read_only=read_only, config={"memory_limit": limit, "threads": 2})
         except duckdb.IOException as error:
             if "lock" not in str(error).lower():
                 raise
-            if time.monotonic() > limit:
+            if time.monotonic() > deadline:
                 raise StoreError("another process has the index", hint="wait for it to end, and ask again") from error
         time.sleep(PAUSE_S)
 
