@@ -5,7 +5,7 @@ Rules kept: every mistake is told at once, in the file where it can be mended; a
 started is a mistake, for its figures would be those of its base under another name.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import attrs
 
@@ -14,6 +14,7 @@ from ledger.spec.bases import Line, lines
 from ledger.spec.change import count_changes, in_words, not_there, sets_something
 from ledger.spec.load import Loaded
 from ledger.spec.model import ACTIONS, MAX_ENTRIES, Change, Lane, Site, Spec, StandIn
+from ledger.spec.order import control_of
 from ledger.spec.resolve import Resolved
 
 
@@ -60,10 +61,26 @@ def remarks(spec: Spec, site: Site, arms: Mapping[str, Resolved]) -> tuple[str, 
         said.append(f"the stand-in starts {', '.join(idle)} as their base: their figures say nothing of the change")
     if spec.rule is not None and all(arm.boots == 1 for arm in spec.arms):
         said.append("one boot for each arm: no noise band is known, so no effect can be told from noise; see `boots`")
+    said += _controls(spec, arms)
     for name in sorted(set(site.stand_ins) - set(spec.lanes)):
         if near := nearest(name, spec.lanes):
             said.append(f"site {site.name!r} stands in for lane {name!r}, which this spec does not have; is {near!r} meant?")
     return tuple(said)
+
+
+def _controls(spec: Spec, arms: Mapping[str, Resolved]) -> Iterator[str]:
+    """What will keep the rule from a verdict: a control that is not booted, or that boots something else than the arm's base."""
+    for arm in arms.values():
+        control = control_of(arm.arm, spec.rule, spec.arms) if spec.rule is not None else None
+        base = arm.arm.base
+        if control is not None and control not in arms:
+            yield f"{arm.arm.id} is judged against {control}, which this run does not boot; see `ledger decide`"
+        elif control is not None and base is not None and base in arms and _started(arms[control]) != _started(arms[base]):
+            yield f"{arm.arm.id} is judged against {control}, which boots something else than its base {base}: it gets no verdict"
+
+
+def _started(arm: Resolved) -> tuple[Lane, tuple[str, ...], Mapping[str, str]]:
+    return arm.lane, arm.argv, arm.env
 
 
 def _entries(line: Line, spec: Spec, site: Site) -> int:

@@ -35,6 +35,15 @@ def test_replicates_go_round_by_round(both: ReadBoth) -> None:
     assert [boot.arm.id for boot in plan.boots] == ["base", "a", "b", "a", "b", "a"]
 
 
+def test_a_control_that_cannot_give_a_verdict_is_told_before_the_run(both: ReadBoth) -> None:
+    more = arm("a", 'args = ["--x"]') + arm("b", 'args = ["--y"]') + '[rule]\nmetrics = ["C1"]\n[rule.controls]\nb = "a"\n'
+    said = make_plan(*both(more)).remarks
+    assert any("b is judged against a, which boots something else than its base base" in each for each in said)
+    assert not any("a is judged against" in each for each in said)
+    (alone,) = (each for each in make_plan(*both(more), only=["a"]).remarks if "judged" in each)
+    assert alone.startswith("a is judged against base, which this run does not boot")
+
+
 def test_only_narrows_to_known_arms(both: ReadBoth) -> None:
     more = arm("slow", 'args = ["--x"]', more="boots = 2")
     assert [boot.arm.id for boot in make_plan(*both(more), only=["slow"]).boots] == ["slow"] * 2
