@@ -19,6 +19,7 @@ from ledger import __version__
 from ledger.cli.state import State
 from ledger.core.errors import AgainError, ExitCode, LedgerError, did_you_mean
 from ledger.core.text import visible
+from ledger.store.objects import FAULTS, refused
 
 # command -> ("module:attribute", what `ledger --help` says of it); in the order in which people meet them.
 COMMANDS: Mapping[str, tuple[str, str]] = {
@@ -124,6 +125,8 @@ def run(arguments: list[str]) -> int:
             traceback.print_exc()
         return error.exit_code
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in FAULTS:
+            return _show_fault(error, debug)
         _show_defect(error, debug)
         return ExitCode.DEFECT
     return result if isinstance(result, int) else ExitCode.YES
@@ -145,6 +148,15 @@ def _show_problems(error: LedgerError) -> None:
             _tell(f"  {problem.hint}", prefix="")
     if len(error.problems) > 1:
         _tell(f"{len(error.problems)} problems", prefix="")
+
+
+def _show_fault(error: OSError, debug: bool) -> int:
+    """What a disk or the system refused where nobody was prepared for it; no defect of this program."""
+    found = refused(error, Path(os.fsdecode(error.filename)) if error.filename else Path())
+    _show_problems(found)
+    if debug:
+        traceback.print_exc()
+    return found.exit_code
 
 
 def _show_defect(error: Exception, debug: bool) -> None:

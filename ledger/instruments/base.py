@@ -14,6 +14,8 @@ from attrs import field, frozen
 from ledger.core.errors import Problem, UsageError
 from ledger.receipt.model import Figure
 
+# Silence that a stream may have where nothing else is asked: the prefill of a very long prompt takes minutes.
+IDLE_S = 1800.0
 Tokenize = Callable[[Sequence[Mapping[str, str]]], int]
 """Counts the tokens of chat ``messages`` with the server's own tokenizer and chat template."""
 
@@ -51,7 +53,7 @@ class LoadPlan:
     waves: tuple[Wave, ...]
     path: str = "/v1/chat/completions"
     connect_timeout_s: float = 10.0
-    idle_timeout_s: float = 1800.0
+    idle_timeout_s: float = IDLE_S
     deadline_s: float | None = None
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from attrs import frozen
 
-from ledger.core.errors import did_you_mean, shorten
+from ledger.core import units
+from ledger.core.errors import LedgerError, did_you_mean, shorten
 from ledger.instruments.base import ParameterProblem
 
 Check = Callable[[Any], str | None]
@@ -94,6 +95,15 @@ def table_without(taken: Sequence[str]) -> Check:
         return f"{', '.join(both)} is set by the instrument itself" if both else None
 
     return check
+
+
+def duration(value: Any) -> str | None:
+    """A time with its unit, above zero."""
+    try:
+        found = units.parse(value, dimension="time") if isinstance(value, str) else None
+    except LedgerError as error:
+        return error.problems[0].what
+    return None if found is not None and found.number > 0 else 'expected a time above zero; write it as "30 s"'
 
 
 def digest_text(value: Any) -> str | None:

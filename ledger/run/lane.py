@@ -5,6 +5,7 @@ anything. Rules kept: everything a session does to a lane goes through :class:`L
 can take its place; ready means that a one-token generation was completed, not that a port is open.
 """
 
+import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,16 +16,21 @@ from attrs import define, field, frozen
 from ledger.backends.base import Backend, Exit, Observed, RankLaunch, Running
 from ledger.core import units
 from ledger.core.clock import Clock
+from ledger.core.errors import BackendError, Problem
 from ledger.core.words import Outcome
 from ledger.instruments import probe
 from ledger.instruments.base import LoadPlan, Tokenize, Transcript
 from ledger.instruments.http import HttpClient
 from ledger.receipt.model import RankConfig
+from ledger.spec.model import Node
 from ledger.spec.plan import BootPlan, launch
 from ledger.spec.plan import RankLaunch as Rendered
 
 POLL_S = 0.1
 PROBE_TIMEOUT_S = 60.0
+CONNECT_S = 2.0
+# How long a server of the boot before this one may take to give its port back.
+PORT_WAIT_S = 15.0
 WaveDone = Callable[[str, int, int], None]
 
 
@@ -90,8 +96,14 @@ class BackendStarter:
     cancel: threading.Event
 
     def __call__(self, boot: BootPlan, values: Mapping[str, str], logs: Path) -> LiveLane:
-        """Pick a port if the lane has none of its own, render argv and env, and start."""
+        """Pick a port if the lane has none of its own, render argv and env, and start.
+
+        Raises:
+            BackendError: the lane's own port is in use, or a rank could not be started.
+        """
         head = boot.ranks[0].node
+        if boot.lane.port:
+            self._wait_until_free(head, boot.lane.port)
         port = boot.lane.port or self.backend.free_port(head.ip, host=head.host)
         rendered = launch(boot, {**values, "port": str(port)})
         launches = tuple(_rank_launch(boot, rank, logs) for rank in rendered)
@@ -105,6 +117,24 @@ class BackendStarter:
             cancel=self.cancel,
             started_ns=started,
         )
+
+    def _wait_until_free(self, head: Node, port: int) -> None:
+        """Wait until nothing answers on a fixed port: what does is another server, and its figures would pass for this lane's."""
+        deadline = self.clock.monotonic_ns() + int(PORT_WAIT_S * 1e9)
+        while _answers(head.ip, port):
+            if self.clock.monotonic_ns() > deadline:
+                what = f"port {port} of {head.name} is in use: another server answers there"
+                hint = f"end it (on the node: ss -ltnp sport = :{port}), or give the lane another port"
+                raise BackendError(Problem(what=what, value=f"{head.ip}:{port}", hint=hint))
+            self.clock.sleep(POLL_S)
+
+
+def _answers(ip: str, port: int) -> bool:
+    try:
+        socket.create_connection((ip, port), timeout=CONNECT_S).close()
+    except OSError:
+        return False
+    return True
 
 
 def _rank_launch(boot: BootPlan, rank: Rendered, logs: Path) -> RankLaunch:

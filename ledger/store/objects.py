@@ -22,7 +22,12 @@ _HINTS = {
     errno.EACCES: "check who owns the folder",
     errno.EPERM: "check who owns the folder",
     errno.EXDEV: "the state folder must be on the file system of the receipts",
+    errno.EIO: "the disk does not read or write: look at the kernel's log",
+    errno.EMFILE: "too many files are open: ulimit -n",
+    errno.ENFILE: "too many files are open on this machine",
 }
+# What the system refuses for a reason outside of this program.
+FAULTS = frozenset(_HINTS)
 # What file systems without hard links answer (exFAT, some network and container mounts).
 _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
 _PIECE = 1 << 20

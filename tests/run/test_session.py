@@ -4,10 +4,12 @@ import gzip
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,12 +20,13 @@ from ledger.core.words import Holds, Outcome, Verdict
 from ledger.instruments import registry
 from ledger.instruments.transcript import decode as decode_transcript
 from ledger.receipt.model import Attempt, Boot, Decision, Gate, Receipt, Trial
+from ledger.run import lane
 from ledger.run.evidence import Evidence, Piece
 from ledger.run.telemetry import figures_of
 from ledger.store.ledger import Ledger
 from ledger.store.verify import Checked, verify
-from tests.builder import git
-from tests.run.conftest import MakeSpec
+from tests.builder import git, new_ledger
+from tests.run.conftest import SERVER, MakeSpec
 
 FASTER = """
 [[arms]]
@@ -217,6 +220,79 @@ def test_a_server_that_dies_in_a_trial_fails_its_requests_and_a_gate(ledger: Led
     assert trial.figures["C2"].absent
     assert gates(ledger)["server-alive"].holds is Holds.FAIL
     assert gates(ledger)["no-failures"].holds is Holds.FAIL
+    assert_sound(ledger)
+
+
+def test_a_stream_that_hangs_fails_alone_after_the_measures_limit(ledger: Ledger, make_spec: MakeSpec) -> None:
+    spec = make_spec(server="--mode hangs --after 4", more=NO_FAILURES)
+    spec.write_text(spec.read_text().replace("max_tokens = 8", 'max_tokens = 8\nidle_timeout = "1 s"'))
+    assert ledger_run(ledger, spec) == 1
+    (trial,) = trials(ledger)
+    assert trial.requests.failed > 0
+    assert trial.requests.ok + trial.requests.failed == trial.requests.launched
+    assert any(reason.startswith("idle timeout") for reason in trial.requests.reasons)
+    assert gates(ledger)["server-alive"].holds is Holds.PASS
+    assert_sound(ledger)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of a few megabytes."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)], check=False, capture_output=True)
+    if mounted.returncode:
+        pytest.skip("a file system of a few megabytes needs the right to mount one")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_full_disk_is_a_clear_error_and_the_session_goes_on_when_there_is_room(
+    small_disk: Path, make_spec: MakeSpec, ledger: Ledger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    full = new_ledger(small_disk / "repo")
+    for name in ("small.toml", "site.toml"):
+        spec = make_spec().parent / name
+        (full.root / name).write_text(spec.read_text())
+    filler = small_disk / "filler"
+    size = os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize - 64 * 1024
+    filler.write_bytes(b"x" * max(0, size))
+    capsys.readouterr()
+    assert ledger_run(full, full.root / "small.toml") == 5
+    said = capsys.readouterr().err
+    assert "full" in said or "space" in said
+    assert "Traceback" not in said
+    filler.unlink()
+    assert [item.code for item in verify(full, Checked())] == []
+    assert ledger_run(full, full.root / "small.toml") == 0
+    assert trials(full)
+    assert_sound(full)
+
+
+def test_a_port_in_use_is_refused_and_the_server_there_never_measured(
+    ledger: Ledger, make_spec: MakeSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server of before that still answers would pass for the one that was just started."""
+    monkeypatch.setattr(lane, "PORT_WAIT_S", 0.3)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, str(SERVER), "--port", str(port), "--tag", ledger.root.parent.name]
+    stale = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while socket.socket().connect_ex(("127.0.0.1", port)):
+            time.sleep(0.05)
+        spec = make_spec()
+        spec.write_text(spec.read_text().replace('engine = "small"', f'engine = "small"\nport = {port}'))
+        assert ledger_run(ledger, spec) == 1
+    finally:
+        stale.kill()
+        stale.wait()
+    (boot,) = boots(ledger)
+    assert boot.outcome is Outcome.FAILED
+    assert f"port {port} of here is in use" in (boot.reason or "")
+    assert trials(ledger) == []
+    assert ledger_run(ledger, spec) == 0
     assert_sound(ledger)
 
 

@@ -10,7 +10,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ledger.instruments.base import LoadPlan, Request, Wave
+from ledger.core import units
+from ledger.instruments.base import IDLE_S, LoadPlan, Request, Wave
 
 Messages = list[dict[str, str]]
 
@@ -72,6 +73,12 @@ def warm_up(count: int, *, model: str, seed: str, max_tokens: int = 16) -> LoadP
         sent = Request(id=name, body=body(said, model=model, max_tokens=max_tokens, seed=seed), max_tokens=max_tokens)
         waves.append(Wave(id=name, requests=(sent,), labels={"phase": "warmup"}))
     return LoadPlan(waves=tuple(waves))
+
+
+def idle_timeout_s(parameters: Mapping[str, Any]) -> float:
+    """How long a stream may be silent before it fails, in seconds: the parameter where it is given, else what any plan has."""
+    given = parameters.get("idle_timeout")
+    return units.parse(given, dimension="time").number if given is not None else IDLE_S
 
 
 def cache_hit(cached: int | None, prompt: int | None) -> bool | None:

@@ -59,6 +59,11 @@ PARAMETERS: Mapping[str, Parameter] = {
         check=check.one_of(chat.THINKING),
         about="off or on sends chat_template_kwargs.enable_thinking; server sends nothing, which every server accepts",
     ),
+    "idle_timeout": Parameter(
+        default=None,
+        check=check.duration,
+        about='how long a stream may be silent before its request fails, "60 s"; without it half an hour, for long prefills',
+    ),
     "body": Parameter(
         default=None,
         check=check.table_without(chat.SET_HERE),
@@ -89,7 +94,8 @@ class DecodeInstrument(Instrument):
         if parameters["prompts"] != here:
             what = f"{self.name}: these prompts are not in this version"
             raise UsageError(Problem(what=what, value=parameters["prompts"], hint=f"it has {here}"))
-        return LoadPlan(waves=tuple(_wave(parameters, *at, model=model, seed=seed) for at in _cells(parameters)))
+        waves = tuple(_wave(parameters, *at, model=model, seed=seed) for at in _cells(parameters))
+        return LoadPlan(waves=waves, idle_timeout_s=chat.idle_timeout_s(parameters))
 
     def _reduce(self, parameters: Mapping[str, Any], plan: LoadPlan, transcript: Transcript) -> Reading:
         done = batches(plan, transcript)

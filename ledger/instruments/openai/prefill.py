@@ -37,6 +37,11 @@ PARAMETERS: Mapping[str, Parameter] = {
         check=check.one_of(chat.THINKING),
         about="off or on sends chat_template_kwargs.enable_thinking; server sends nothing, which every server accepts",
     ),
+    "idle_timeout": Parameter(
+        default=None,
+        check=check.duration,
+        about='how long a stream may be silent before its request fails, "60 s"; without it half an hour, for long prefills',
+    ),
     "body": Parameter(default=None, check=check.table_without(chat.SET_HERE), about="more fields of the request's body"),
 }
 
@@ -60,7 +65,7 @@ class PrefillInstrument(Instrument):
                 name = f"prefill@{length}/{repeat}"
                 said = filler.fit(length, seed=f"{seed}\n{name}", tokenize=tokenize)
                 waves.append(_wave(parameters, name, length, said, model=model, seed=seed))
-        return LoadPlan(waves=tuple(waves))
+        return LoadPlan(waves=tuple(waves), idle_timeout_s=chat.idle_timeout_s(parameters))
 
     def _reduce(self, parameters: Mapping[str, Any], plan: LoadPlan, transcript: Transcript) -> Reading:
         done = batches(plan, transcript)
