@@ -36,7 +36,7 @@ class LiveView:
         self._boots = 0
         self._position = 0
         self._arm = ""
-        self._terminal = err.is_terminal
+        self._terminal = err.is_terminal and not err.is_dumb_terminal
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
