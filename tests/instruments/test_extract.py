@@ -444,6 +444,29 @@ def test_any_table_with_known_keys_is_a_result_or_an_error(value: Any) -> None:
         extract("x.json", value)
 
 
+def test_numbers_that_are_none_do_not_make_a_cut_file() -> None:
+    text = (SAMPLES / "lm-eval-0.4.13-samples.jsonl").read_text()
+    odd = text.replace('"exact_match": 1.0', '"exact_match": NaN')
+    assert odd != text
+    found = extract("samples.jsonl", odd)
+    assert (found.warnings, found.trials[0].marks) == (("1 numbers were NaN or infinite and are absent",), ())
+    assert extract("samples.jsonl", odd[:-20]).trials[0].marks == ("cut file",)
+
+
+def test_log_lines_that_begin_like_json_are_no_values() -> None:
+    log = "[2026-01-02 10:00:00] loaded NaN\n[NaN, or so] 1\n{ready}\n[12\n"
+    document = read_document("x.json", f'{log}{{\n "a": [NaN,\n 1]}}\nend\n'.encode())
+    assert document.values == ({"a": [None, 1]},)
+    assert document.text == f"{log}\nend\n"
+    assert document.notes == ("1 numbers were NaN or infinite and are absent",)
+
+
+def test_repetitions_that_differ_in_number_are_all_counted() -> None:
+    row = {"build_commit": "c", "avg_ts": 1.0, "n_gen": 0}
+    rows = [{**row, "n_prompt": 8, "samples_ts": [1.0, 2.0, 3.0]}, {**row, "n_prompt": 16, "samples_ts": [4.0]}]
+    assert extract("b.json", rows).trials[0].requests.ok == 4
+
+
 def test_a_zip_that_would_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:

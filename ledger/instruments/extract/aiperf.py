@@ -143,7 +143,7 @@ class AiperfRecords(Extractor):
             figures=figures,
             requests=counted(ok=len(good), failed=len(measured) - len(good) - cancelled, cancelled=cancelled),
             parameters={"warm_up_requests_left_out": left_out},
-            marks=("cut file",) if document.notes else (),
+            marks=document.marks,
         )
         said = f"{left_out} requests of the warm-up are left out"
         return Extraction(tool="aiperf", version=None, trials=(trial,), warnings=(said,) if left_out else ())

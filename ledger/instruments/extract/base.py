@@ -9,6 +9,7 @@ over.
 
 import math
 import re
+import statistics
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -139,17 +140,14 @@ def samples(values: Sequence[Any], unit: str, better: Better = Better.NEITHER, *
     found = [each for value in values if (each := number(value)) is not None]
     if not found:
         return Figure(unit=unit, better=better, absent=absent)
-    ordered = sorted(found)
-    middle = len(ordered) // 2
-    median = ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
     return Figure(
         unit=unit,
         better=better,
-        value=median,
+        value=statistics.median(found),
         n=len(found),
         statistic="median",
-        low=ordered[0],
-        high=ordered[-1],
+        low=min(found),
+        high=max(found),
         values=tuple(found),
     )
 

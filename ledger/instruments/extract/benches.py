@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import Any
 
 from ledger.core.words import Better
-from ledger.instruments.extract.base import Extracted, Extraction, Extractor, counted, has, number, single, text, whole
+from ledger.instruments.extract.base import Extracted, Extraction, Extractor, counted, has, number, samples, single, text, whole
 from ledger.instruments.extract.document import Document
 from ledger.receipt.model import Figure
 
@@ -94,23 +94,10 @@ def _prefill(rows: Sequence[Table]) -> Iterable[Extracted]:
         ("v41bench.prefill-repeat", hits, {"prefix_cache": "hit"}),
     ):
         if found:
-            figures = {name: _rates(items) for name, items in found.items()}
+            rates = {name: [row["prefill_tok_s"] for row in items] for name, items in found.items()}
+            figures = {name: samples(values, "tok/s", Better.HIGHER) for name, values in rates.items()}
             sent = sum(map(len, found.values()))
             yield Extracted(measure=measure, figures=figures, requests=counted(ok=sent), conditions=conditions)
-
-
-def _rates(rows: Sequence[Table]) -> Figure:
-    values = tuple(float(row["prefill_tok_s"]) for row in rows)
-    return Figure(
-        unit="tok/s",
-        better=Better.HIGHER,
-        value=sorted(values)[len(values) // 2] if len(values) % 2 else fmean(sorted(values)[len(values) // 2 - 1 :][:2]),
-        n=len(values),
-        statistic="median",
-        low=min(values),
-        high=max(values),
-        values=values,
-    )
 
 
 def _disagreements(root: Table, trials: Sequence[Extracted]) -> Iterable[str]:

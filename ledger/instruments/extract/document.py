@@ -34,7 +34,7 @@ class ExtractError(LedgerError):
 class Document:
     """A file's content: its JSON values in order, its CSV rows, the JSON members of a ZIP by name, the text around the JSON.
 
-    ``notes`` are for people: what was odd about the file.
+    ``notes`` are for people: what was odd about the file. ``is_cut`` says that it seems to end before its tool was done.
     """
 
     name: str
@@ -43,6 +43,12 @@ class Document:
     members: Mapping[str, Any] = field(factory=dict)
     text: str = ""
     notes: tuple[str, ...] = ()
+    is_cut: bool = False
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What a figure over all that the file holds is to be marked with."""
+        return ("cut file",) if self.is_cut else ()
 
     @property
     def root(self) -> Any:
@@ -73,6 +79,7 @@ class _Numbers:
 
     def __init__(self) -> None:
         self.odd = 0
+        self._decoder = json.JSONDecoder(parse_constant=self.constant, parse_float=self.number)
 
     def constant(self, _: str) -> None:
         """NaN and the infinities."""
@@ -86,9 +93,14 @@ class _Numbers:
         self.odd += 1
         return None
 
-    def decoder(self) -> json.JSONDecoder:
-        """A decoder that asks these hooks."""
-        return json.JSONDecoder(parse_constant=self.constant, parse_float=self.number)
+    def decode(self, text: str, at: int = 0) -> tuple[Any, int]:
+        """The value that begins here, and where it ends; of what is no value, no number counts."""
+        before = self.odd
+        try:
+            return self._decoder.raw_decode(text, at)
+        except _DECODER_ERRORS:
+            self.odd = before
+            raise
 
     def notes(self) -> tuple[str, ...]:
         """What is to be said of them."""
@@ -98,7 +110,6 @@ class _Numbers:
 def _json(name: str, text: str) -> Document:
     """Every JSON value that begins at the start of a line, and the text around them."""
     numbers = _Numbers()
-    decoder = numbers.decoder()
     values: list[Any] = []
     around: list[str] = []
     notes: list[str] = []
@@ -111,9 +122,9 @@ def _json(name: str, text: str) -> Document:
             at = end
             continue
         try:
-            value, at = decoder.raw_decode(text, begins)
+            value, at = _value(numbers, text, begins, end)
         except _DECODER_ERRORS as error:
-            if not _is_cut(error, text):
+            if not _is_cut(error):
                 around.append(text[at:end])
                 at = end
                 continue
@@ -127,14 +138,28 @@ def _json(name: str, text: str) -> Document:
         raise _refused(name, "no JSON in it")
     if len(values) > 1 and not notes and not text.endswith("\n"):
         notes.append(CUT)
-    return Document(name=name, values=tuple(values), text=rest, notes=(*notes, *numbers.notes()))
+    return Document(name=name, values=tuple(values), text=rest, notes=(*notes, *numbers.notes()), is_cut=bool(notes))
 
 
-def _is_cut(error: Exception, text: str) -> bool:
+def _value(numbers: _Numbers, text: str, begins: int, end: int) -> tuple[Any, int]:
+    """The value that begins here, and where it ends: on its line, or on a later one where the line alone is not all of it.
+
+    The parser's error counts every line before its place, so that a log of many lines that begin like JSON would take for ever.
+    """
+    try:
+        value, length = numbers.decode(text[begins:end])
+        return value, begins + length
+    except json.JSONDecodeError as error:
+        if not _is_cut(error):
+            raise
+    return numbers.decode(text, begins)
+
+
+def _is_cut(error: Exception) -> bool:
     """Whether the parser wanted more when the text was over. Such a message names the place where the open thing began."""
     if not isinstance(error, json.JSONDecodeError):
         return False
-    rest = text[error.pos :].rstrip()
+    rest = error.doc[error.pos :].rstrip()
     opened = error.msg.startswith("Unterminated string")
     return opened or (len(rest) <= len("Infinity") and "\n" not in rest and "]" not in rest and "}" not in rest)
 
@@ -152,13 +177,12 @@ def _table(name: str, text: str) -> Document:
     for row in rows:
         if None in row or None in row.values():
             raise _refused(name, f"line {reader.line_num} has not the columns of the header: the file was cut or is no CSV")
-    return Document(name=name, rows=tuple(rows), notes=notes)
+    return Document(name=name, rows=tuple(rows), notes=notes, is_cut=bool(notes))
 
 
 def _zipped(name: str, data: bytes) -> Document:
     """The JSON members of a ZIP; others are left where they are."""
     numbers = _Numbers()
-    decoder = numbers.decoder()
     members: dict[str, Any] = {}
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -170,7 +194,10 @@ def _zipped(name: str, data: bytes) -> Document:
                     unpacked = member.read(info.file_size + 1)
                 if len(unpacked) != info.file_size:
                     raise _refused(name, f"the member {shorten(info.filename)} has not the size that it says")
-                members[info.filename] = decoder.decode(unpacked.decode("utf-8"))
+                text = unpacked.decode("utf-8").strip()
+                members[info.filename], end = numbers.decode(text)
+                if end != len(text):
+                    raise _refused(name, f"the member {shorten(info.filename)} is not JSON alone")
     except (
         zipfile.BadZipFile,
         zlib.error,

@@ -85,7 +85,7 @@ class LmEvalSamples(Extractor):
             measure="lm-eval.items",
             figures=figures,
             requests=counted(ok=len(document.values)),
-            marks=("cut file",) if document.notes else (),
+            marks=document.marks,
         )
         return Extraction(tool="lm-eval", version=None, trials=(trial,))
 
@@ -168,8 +168,8 @@ class Qeval(Extractor):
     def _extract(self, document: Document) -> Extraction:
         root = document.root
         rows: Sequence[Table] = root["results"]
-        lost = [row for row in rows if str(row.get("why", "")).startswith("request failed")]
-        completed = [row for row in rows if row not in lost]
+        completed = [row for row in rows if not str(row.get("why", "")).startswith("request failed")]
+        lost = len(rows) - len(completed)
         figures = {
             "qeval.passed": single(_passes(rows), "tasks", Better.HIGHER, n=len(rows), statistic="sum"),
             "qeval.pass_rate": _share(rows),
@@ -184,7 +184,7 @@ class Qeval(Extractor):
         trial = Extracted(
             measure="qeval",
             figures=figures,
-            requests=counted(ok=len(completed), failed=len(lost)),
+            requests=counted(ok=len(completed), failed=lost),
             parameters={"concurrency": root["concurrency"]} if whole(root.get("concurrency")) else {},
             marks=(*_all_alike(rows), *((f"{cut} replies were cut at their length",) if cut else ())),
             seconds=number(root.get("wall_s")),

@@ -51,15 +51,14 @@ class LlamaBench(Extractor):
             if name in figures:
                 raise ExtractError(f"the test {name} is there twice", hint="import a file of one configuration at a time")
             figures[name] = _speed(row)
-        repeats = max((figure.n or 1 for figure in figures.values()), default=1)
         first = rows[0]
         keep = ("n_batch", "n_ubatch", "n_threads", "type_k", "type_v", "n_gpu_layers", "flash_attn", "model_type", "backends")
         trial = Extracted(
             measure=self.name,
             figures=figures,
-            requests=counted(ok=len(rows) * repeats),
+            requests=counted(ok=sum(figure.n or 1 for figure in figures.values())),
             parameters={key: str(first[key]) for key in keep if first.get(key) not in (None, "")},
-            marks=("cut file",) if document.notes else (),
+            marks=document.marks,
         )
         return Extraction(
             tool="llama-bench",
