@@ -2,30 +2,26 @@
 
 What it does: reads the table, and finds each figure that it names in a file. What it does not do: recognise files; it is asked
 for by name. Rules kept: what a table names and a file has not is absent with the reason; a table's mistakes are told all at
-once; a search ends after ``SEARCH_S``, since a pattern can be written so that it takes exponential time, and both files may be
-a stranger's.
+once.
 """
 
 import re
-import time
 import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jmespath
-import regex
 from attrs import frozen
 from jmespath.exceptions import JMESPathError
 
 from ledger.core.errors import Place, Problem, UsageError, did_you_mean
 from ledger.core.words import Better
 from ledger.instruments.extract.base import Extracted, Extraction, Extractor, counted, number, samples, single
-from ledger.instruments.extract.document import Document, ExtractError
+from ledger.instruments.extract.document import Document
+from ledger.instruments.pattern import Pattern, PatternError, compiled
 from ledger.receipt.model import Figure
 
 MAX_TEXT = 4 * 2**20
-MAX_PATTERN = 500
-SEARCH_S = 10.0
 _TOP = frozenset({"tool", "version", "figures"})
 _KEYS = frozenset({"path", "column", "pattern", "unit", "better", "definition"})
 _SOURCES = ("path", "column", "pattern")
@@ -41,14 +37,10 @@ class Rule:
     definition: str
     path: Any = None
     column: str | None = None
-    pattern: regex.Pattern[str] | None = None
+    pattern: Pattern | None = None
 
     def find(self, document: Document) -> Figure:
-        """The figure: of one number, or the median of several.
-
-        Raises:
-            ExtractError: the pattern takes longer than ``SEARCH_S``.
-        """
+        """The figure: of one number, or the median of several."""
         found = self._values(document)
         if not found:
             return Figure(unit=self.unit, better=self.better, absent=f"nothing at {self._place()}")
@@ -64,23 +56,13 @@ class Rule:
             return [each for item in (found if isinstance(found, list) else [found]) if (each := number(item)) is not None]
         if self.column is not None:
             return [each for row in document.rows if (each := number(row.get(self.column))) is not None]
-        return [] if self.pattern is None else self._matches(self.pattern, document.text[:MAX_TEXT])
-
-    def _matches(self, pattern: regex.Pattern[str], text: str) -> list[float]:
-        deadline = time.monotonic() + SEARCH_S
-        found = []
-        try:
-            for line in text.splitlines():
-                # A timeout of zero would be none.
-                matches = pattern.finditer(line, timeout=max(0.001, deadline - time.monotonic()))
-                found += [each for match in matches if (each := number(match["value"])) is not None]
-        except TimeoutError as error:
-            what = f"the pattern of {self.name} was not through after {SEARCH_S:g} s"
-            raise ExtractError(Problem(what=what, value=pattern.pattern, hint="no repetition inside a repetition")) from error
-        return found
+        if self.pattern is None:
+            return []
+        matches = (match for line in document.text[:MAX_TEXT].splitlines() for match in self.pattern.matches(line))
+        return [each for match in matches if (each := number(match["value"])) is not None]
 
     def _place(self) -> str:
-        return self.column or (self.pattern.pattern if self.pattern else self.path.expression)
+        return self.column or (self.pattern.text if self.pattern else self.path.expression)
 
 
 class Declared(Extractor):
@@ -155,20 +137,17 @@ def _rule(file: str, name: str, item: Any, problems: list[Problem]) -> Rule | No
     )
 
 
-def _compiled(file: str, where: str, item: Mapping[str, str], problems: list[Problem]) -> tuple[Any, regex.Pattern[str] | None]:
+def _compiled(file: str, where: str, item: Mapping[str, str], problems: list[Problem]) -> tuple[Any, Pattern | None]:
     path = pattern = None
     try:
         path = jmespath.compile(item["path"]) if "path" in item else None
     except JMESPathError as error:
         problems.append(_problem(file, f"{where}.path", f"a JMESPath: {error}"))
-    if len(item.get("pattern", "")) > MAX_PATTERN:
-        problems.append(_problem(file, f"{where}.pattern", f"at most {MAX_PATTERN} characters"))
-        return path, pattern
     try:
-        pattern = regex.compile(item["pattern"]) if "pattern" in item else None
-    except regex.error as error:
-        problems.append(_problem(file, f"{where}.pattern", f"a regular expression: {error}"))
-    if pattern is not None and "value" not in pattern.groupindex:
+        pattern = compiled(item["pattern"]) if "pattern" in item else None
+    except PatternError as error:
+        problems.append(_problem(file, f"{where}.pattern", error.problems[0].what))
+    if pattern is not None and "value" not in pattern.groups:
         problems.append(_problem(file, f"{where}.pattern", "a group (?P<value>…) around the number"))
     return path, pattern
 
