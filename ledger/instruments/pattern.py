@@ -20,12 +20,12 @@ class PatternError(LedgerError):
     """Text that is not a pattern."""
 
 
-@frozen
+@frozen(kw_only=True)
 class Pattern:
     """A compiled pattern; ``text`` is what was written."""
 
     text: str
-    _compiled: "re2._Regexp" = field(eq=False, repr=False)
+    _compiled: "re2._Regexp" = field(eq=False, repr=False, alias="compiled")
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -58,7 +58,7 @@ def compiled(text: str) -> Pattern:
     options.log_errors = False
     options.max_mem = MAX_MEMORY
     try:
-        return Pattern(text, re2.compile(text, options))
+        return Pattern(text=text, compiled=re2.compile(text, options))
     except re2.error as error:
         raise PatternError(f"a regular expression as RE2 has them: {_words(error)}") from error
 
