@@ -22,6 +22,7 @@ from ledger.spec.model import (
     ACTIONS,
     FORMAT,
     MAX_BOOTS,
+    MAX_INCLUDES,
     MAX_ITEMS,
     ON_FAILURE,
     ORDERS,
@@ -55,6 +56,9 @@ def check_spec(spec: Spec, complain: Complain) -> None:
     values.filled(spec.question, ("question",), complain)
     values.filled(spec.site, ("site",), complain)
     values.without_nul(spec.site, ("site",), complain)
+    values.at_most(spec.include, MAX_INCLUDES, "include", complain)
+    for name in values.repeated(spec.include):
+        complain(f"{name!r} stands twice", path=("include",), value=name)
     values.between(spec.warmup, 0, 10_000, ("warmup",), complain)
     values.one_of(spec.on_failure, ON_FAILURE, ("on_failure",), complain)
     values.one_of(spec.order, ORDERS, ("order",), complain)

@@ -18,6 +18,7 @@ from ledger.spec.locate import NotTomlError, Path, Spot, TooDeepError, locate, n
 
 MAX_BYTES = 2**20
 BYTE_ORDER_MARK = "\ufeff"
+_WHERE = re.compile(r" \(at [^()]*\)$")  # the place is told in front
 
 
 def read_bounded(path: File) -> bytes:
@@ -88,7 +89,8 @@ def _parse(text: str, file: str) -> tuple[dict[str, Any], Mapping[Path, Spot]]:
     except tomllib.TOMLDecodeError as error:
         spot = syntax_spot(str(error), text)
         place = Place(file=file, line=spot.line)
-        raise SpecError(Problem(what=f"not TOML: {error}", place=place, value=_line(text, spot.line))) from error
+        what = f"not TOML: {_WHERE.sub('', str(error))}"
+        raise SpecError(Problem(what=what, place=place, value=_line(text, spot.line))) from error
     except ValueError as error:  # more decimal digits than Python turns into a whole number
         place = Place(file=file, line=_line_of_digits(text))
         raise SpecError(Problem(what="a whole number beyond 64 bits", place=place)) from error

@@ -23,6 +23,7 @@ PACKAGE = r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?"
 
 MAX_ITEMS = 1000
 MAX_BOOTS = 1000
+MAX_INCLUDES = 20
 MAX_ENTRIES = 1_000_000
 SPEEDS = ("boot_s", "prefill_tok_s", "decode_tok_s")
 
@@ -251,6 +252,7 @@ class Rule:
 class Spec:
     """The question, lanes, arms, measures, gates and the rule. ``site`` is relative to the spec's own folder.
 
+    ``include`` names files of that folder, or below it, whose tables stand behind the spec's own.
     ``warmup`` is how many warm-up requests of other prompts are sent to a ready server before its first trial. ``hygiene`` names
     what is done to each node before each boot, in order: ``sync``, ``compact_memory``, ``drop_caches`` or an action of the site.
     ``on_failure`` says whether the boots behind one that failed, or that a gate blocks, are made all the same.
@@ -262,6 +264,7 @@ class Spec:
     question: str = field(metadata=limited(pattern=r"\S"))
     title: str = ""
     site: str = field(default="sites/laptop.toml", metadata=limited(pattern=r"\S"))
+    include: tuple[str, ...] = field(default=(), metadata=limited(maxItems=MAX_INCLUDES, uniqueItems=True))
     lanes: Mapping[str, Lane] = field(metadata=keyed(NAME, minProperties=1, maxProperties=MAX_ITEMS))
     arms: tuple[Arm, ...] = field(metadata=limited(minItems=1, maxItems=MAX_ITEMS))
     measures: Mapping[str, Measure] = field(metadata=keyed(NAME, minProperties=1, maxProperties=MAX_ITEMS))

@@ -66,14 +66,17 @@ def data(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 def test_boots_are_shown_in_order_with_what_each_changes(capsys: pytest.CaptureFixture[str]) -> None:
     out, err = shown(capsys, ROUND2)
     rows = [line.split() for line in out.splitlines() if line.strip()[:1].isdigit()]
-    assert [row[1] for row in rows] == ["A", "B0", "B0ctl", "B1a", "B1b", "B2", "B3", "C0ctl2", "C7ced"]
+    assert [row[1] for row in rows] == [
+        *("A", "B0", "B0ctl", "B1a", "B1b", "B2", "B3", "C0ctl2", "C7ced"),
+        *("C-max-parallel-prefills-2", "C-nvfp4-draft-head-and-markov"),
+    ]
     assert rows[0][2:] == ["A", "diagnostic", "stand-in", "base"]
     assert rows[2][2:] == ["B", "control", "stand-in", "nothing"]
     assert " ".join(rows[5][2:]) == (
         "B candidate stand-in --swa-prefix-tails 64 (stand-in: --cache-prompt, without --no-cache-prompt)"
     )
     assert " ".join(rows[8][5:]) == "overlay that skips non-final rows (stand-in: --kv-unified)"
-    assert "round2 on site laptop: 9 boots, about " in out
+    assert "round2 on site laptop: 11 boots, about " in out
     assert "stands in for lane A, B, C" in err
 
 

@@ -1,5 +1,6 @@
 """``docker run`` read and rendered: the launches people publish, any mix of options, and what is refused."""
 
+import json
 import shlex
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from ledger.core.errors import SpecError
 from ledger.spec.docker_run import BY_NAME, OPTIONS, Launch, read, render, with_texts
 from ledger.spec.interpolate import interpolate
 from ledger.spec.load import load_site, load_spec
-from ledger.spec.plan import BootPlan, launch, make_plan
+from ledger.spec.plan import BootPlan, RankLaunch, launch, make_plan
 
 LAUNCHES = Path(__file__).resolve().parents[1] / "golden" / "launch"
 REST = {
@@ -127,3 +128,43 @@ def test_containers_are_identity_but_for_their_name_and_labels(tmp_path: Path) -
     boot = booted(read("docker run --name n --label a=b --shm-size 1g i:1 x"), tmp_path)
     assert boot.identity["container.shm_size"] == "1g"
     assert {"container.name", "container.labels"} <= set(boot.provenance)
+
+
+SPECS = Path(__file__).resolve().parents[2] / "specs"
+
+
+@pytest.mark.parametrize(("arm", "published"), [("A", "tensorfold"), ("C0", "vllm")])
+def test_the_worked_example_is_launched_as_its_post_prints_it(arm: str, published: str) -> None:
+    words = shlex.split((LAUNCHES / f"{published}.txt").read_text().replace("\\\n", " "))
+    head, *workers = launched(arm)
+    if arm == "A":  # the post prints the variables beside the command
+        assert words == [*head.argv]
+        assert len(head.env) == 7
+    else:
+        assert rendering(head) == words
+    assert [len(rendering(worker)) for worker in workers] == [len(rendering(head))] * 3
+
+
+def test_ranks_of_the_worked_example_differ_only_where_they_must() -> None:
+    head, *workers = launched("C0")
+    for rank, worker in enumerate(workers, start=1):
+        other = {name: value for name, value in worker.env.items() if value != head.env[name]}
+        peers = {name: ["rocep1s0f0", "roceP2p1s0f0"] for name in "0123" if name != str(rank)}
+        assert other.pop("VLLM_HOST_IP") == f"192.168.1.5{5 + rank}"
+        assert json.loads(other.pop("SPARKNET_ROCE_PEER_HCAS")) == peers
+        assert not other
+        at = [index for index, (one, two) in enumerate(zip(head.argv, worker.argv, strict=True)) if one != two]
+        assert [head.argv[index - 1] for index in at] == ["--node-rank"]
+        assert worker.container == head.container
+
+
+def launched(arm: str) -> list[RankLaunch]:
+    spec = "october18" if arm == "A" else "vllm-ladder"
+    plan = make_plan(load_spec(SPECS / f"{spec}.toml"), load_site(SPECS / "sites" / "sparks.toml"), only=(arm,))
+    return list(launch(plan.boots[0], {"python": "p"}))
+
+
+def rendering(rank: RankLaunch) -> list[str]:
+    if rank.container is None:
+        return [*rank.argv]
+    return list(render("vllm-ds41f-kkref:19f2c20ed4d6-r6x", rank.container, rank.argv, rank.env))

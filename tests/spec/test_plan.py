@@ -12,7 +12,7 @@ from ledger.spec.plan import Plan, launch, lineage, make_plan
 from tests.spec.conftest import STAND_IN, ReadBoth, arm
 
 SPECS = Path(__file__).resolve().parents[2] / "specs"
-SHIPPED = sorted(SPECS.glob("*.toml"))
+SHIPPED = sorted(path for path in SPECS.glob("*.toml") if path.stem not in {"lanes", "keep"})
 
 
 def whats(error: pytest.ExceptionInfo[SpecError]) -> list[str]:
