@@ -14,6 +14,7 @@ from ledger.receipt.model import Trial
 
 TEXT = "text/plain"
 NODE, SOURCE, SIDE, MEASURE = "node", "source", "side", "measure"
+ARM, CONTROL = "arm", "control"
 KeepBlob = Callable[[bytes, str], Descriptor]
 
 

@@ -136,7 +136,7 @@ def test_greedy_replies_are_compared_with_the_controls(ledger: Ledger, make_spec
     assert set(by_arm) == {"same", "other"}, "the control itself is compared with nobody"
     assert (by_arm["same"].holds, by_arm["same"].value) == (Holds.PASS, "0")
     assert (by_arm["other"].holds, by_arm["other"].value) == (Holds.FAIL, "6")
-    assert "the first that differs is" in str(by_arm["other"].reason)
+    assert "6 differ, in tokens first at 1 (decode/1 C1/code/1), median 1" in str(by_arm["other"].reason)
     assert {blob.annotations["side"] for blob in by_arm["other"].evidence} == {"arm", "control"}
 
 
