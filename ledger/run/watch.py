@@ -10,7 +10,7 @@ from typing import Protocol
 from attrs import field, frozen
 
 from ledger.core.words import Outcome, Role, Verdict
-from ledger.receipt.model import Figure
+from ledger.receipt.model import Figure, Odds
 
 
 @frozen(kw_only=True)
@@ -68,12 +68,13 @@ class TrialEnded:
 
 @frozen(kw_only=True)
 class Decided:
-    """A verdict was recorded."""
+    """A verdict was recorded, with the odds of the rule that gave it."""
 
     arm: str
     control: str | None
     verdict: Verdict
     reasons: tuple[str, ...]
+    odds: Odds | None = None
 
 
 @frozen(kw_only=True)
