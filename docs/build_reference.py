@@ -21,7 +21,7 @@ from ledger.cli.main import COMMANDS, cli
 from ledger.core.metrics import FAMILIES
 from ledger.core.words import Better
 from ledger.instruments.extract.registry import EXTRACTORS
-from ledger.instruments.openai import agree, decode, prefill
+from ledger.instruments.openai import decode, prefill
 from ledger.instruments.parameters import Parameter
 from ledger.instruments.registry import INSTRUMENTS
 
@@ -83,11 +83,7 @@ def instruments_page() -> str:
 
 
 # The built-in instruments and their tables of parameters.
-PARAMETERS: Mapping[str, Mapping[str, Parameter]] = {
-    "openai/agree": agree.PARAMETERS,
-    "openai/decode": decode.PARAMETERS,
-    "openai/prefill": prefill.PARAMETERS,
-}
+PARAMETERS: Mapping[str, Mapping[str, Parameter]] = {"openai/decode": decode.PARAMETERS, "openai/prefill": prefill.PARAMETERS}
 
 
 def _parameters(parameters: Mapping[str, Parameter]) -> Iterator[str]:

@@ -25,7 +25,8 @@ from ledger.store.start import start
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
-OWN_SESSION = "receipts/2026/12/01T1019-smollm2-a530"
+# What a fresh clone holds: one real session, and both editions of the worked example's post.
+OWN_SESSIONS = ("2026/12/01T1019-smollm2-a530", "2026/10/19T0000-post-2026-10-96fe", "2026/10/20T1040-post-2026-10-96fe")
 ANY = "…"
 PROMPT = "$ "
 TIMEOUT_S = 120
@@ -119,12 +120,12 @@ def stage(folder: Path) -> Path:
 
 
 def stage_for(page: Path, folder: Path) -> Path:
-    """Where a page's commands are run: the README's on a copy of the one real session that this repository holds."""
+    """Where a page's commands are run: the README's on a copy of the sessions that this repository holds."""
     return stage_own(folder) if page == ROOT / "README.md" else stage(folder)
 
 
 def stage_own(folder: Path) -> Path:
-    """A new ledger with the receipts of the repository's own session; returns its folder."""
+    """A new ledger with the receipts of the repository's own sessions; returns its folder."""
     root = folder / "ledger"
     root.mkdir(parents=True)
     for arguments in (
@@ -134,8 +135,9 @@ def stage_own(folder: Path) -> Path:
     ):
         subprocess.run(["git", *arguments], cwd=root, check=True)
     ledger, _ = start(root)
-    shutil.copytree(ROOT / OWN_SESSION, root / OWN_SESSION)
-    commit_paths(ledger, [path for path in root.rglob("*") if path.is_file() and ".git" not in path.parts], "the session")
+    for session in OWN_SESSIONS:
+        shutil.copytree(ROOT / "receipts" / session, root / "receipts" / session)
+    commit_paths(ledger, [path for path in root.rglob("*") if path.is_file() and ".git" not in path.parts], "the sessions")
     return root
 
 

@@ -15,12 +15,13 @@ _NUMBER = re.compile(r"[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.(?P<decimals
 
 
 class State(StrEnum):
-    """What became of a claim."""
+    """What became of a claim; of one that a publication makes, ``reported`` says that the ledger has no figures to hold it to."""
 
     HOLDS = "holds"
     STALE = "stale"
     FALSE = "false"
     LOST = "lost"
+    REPORTED = "reported"
 
 
 def decimals_of(says: str) -> int:
@@ -45,10 +46,10 @@ def agrees(says: str, value: float) -> bool:
     return Decimal(says.strip().replace(",", "")) == rounded(value, decimals_of(says))
 
 
-def state_of(says: str, now: float | None, struck_inputs: int) -> State:
+def state_of(says: str, now: float | None, struck_inputs: int, *, is_reported: bool = False) -> State:
     """What became of a claim, given the value now (None when there is none) and how many of its inputs were struck."""
     if now is None:
-        return State.LOST
+        return State.REPORTED if is_reported else State.LOST
     if not agrees(says, now):
         return State.FALSE
     return State.STALE if struck_inputs else State.HOLDS

@@ -2,8 +2,9 @@
 
 What it does: takes the factors of two boots apart by class and says ``same``, ``clean``, ``caveat`` or ``confounded``, or that
 they cannot be compared. What it does not do: look at a figure (``diff``). Rules kept: the class of a field, written with it,
-decides and nothing else; exactly one identity factor is a clean comparison; a difference in evidence or in the definition of
-the measurement refuses it.
+decides and nothing else; exactly one identity factor is a clean comparison; two engines have no flag in common, so that where the
+engine differs, its launch is part of that one difference; a difference in evidence or in the definition of the measurement
+refuses it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,10 @@ from attrs import frozen
 
 from ledger.core.words import FieldClass
 from ledger.receipt.model import Factors
+
+ENGINE = "engine"
+# What only the engine reads or is made of; of another engine it can be nothing but something else.
+OF_THE_ENGINE = ("args.", "argv.", "env.", "container.", "tree.", "package.", "file.", "manifest.", "image", "rank.", "change")
 
 
 class Comparability(StrEnum):
@@ -71,12 +76,23 @@ def compare(left: Factors, right: Factors, *, refusals: Sequence[str] = (), equi
     found = changes(left, right)
     identity = [change.key for change in found if change.kind is FieldClass.IDENTITY]
     context = [change.key for change in found if change.kind is FieldClass.CONTEXT]
-    verdict, reason = _verdict([] if equivalent else identity, context)
+    if ENGINE in identity:
+        context = [key for key in context if not key.startswith(OF_THE_ENGINE)]
+    verdict, reason = _verdict([] if equivalent else _apart(identity), context)
     if equivalent and identity:
         reason = f"{reason}, as a correction says of {_listed(identity)}: {equivalent}"
     if refusals:
         verdict, reason = Comparability.REFUSED, "; ".join(refusals)
     return Comparison(verdict=verdict, reason=reason, changes=found)
+
+
+def _apart(identity: Sequence[str]) -> list[str]:
+    """The identity factors that can differ without one another: another engine is one difference, whatever its launch."""
+    if ENGINE not in identity:
+        return list(identity)
+    own = [key for key in identity if key.startswith(OF_THE_ENGINE)]
+    named = f"{ENGINE} (and {len(own)} settings of its launch)" if own else ENGINE
+    return [named if key == ENGINE else key for key in identity if key not in own]
 
 
 def _verdict(identity: Sequence[str], context: Sequence[str]) -> tuple[Comparability, str]:

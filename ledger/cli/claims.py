@@ -28,7 +28,8 @@ from ledger.store.git import commit_paths
 from ledger.store.ledger import Ledger
 from ledger.store.session import SessionWriter
 
-STYLES = {State.HOLDS: "green", State.STALE: "yellow", State.FALSE: "red", State.LOST: "red"}
+SOUND = (State.HOLDS, State.REPORTED)
+STYLES = {State.HOLDS: "green", State.REPORTED: "", State.STALE: "yellow", State.FALSE: "red", State.LOST: "red"}
 
 
 @click.command()
@@ -49,10 +50,10 @@ def claim(state: Globals, /, expression: str, says: str, name: str | None, by: s
     ledger = Ledger.find(state.directory)
     with open_index(ledger) as connection:
         found = evaluate(connection, expression)
-    holds = agrees(says, found.row.value)
+    holds = agrees(says, found.value)
     written = _write(ledger, _body(ledger, found, says, decimals, name, by)) if holds or anyway else None
     if as_json:
-        show_json({"claim": written, "holds": holds, "value": found.row.value, "says": says, "inputs": list(found.inputs)})
+        show_json({"claim": written, "holds": holds, "value": found.value, "says": says, "inputs": list(found.inputs)})
     else:
         _show_claim(found, says, holds, written)
     return ExitCode.YES if holds else ExitCode.NO
@@ -64,7 +65,7 @@ def claim(state: Globals, /, expression: str, says: str, name: str | None, by: s
 def claims(state: Globals, as_json: bool) -> int:
     """Show which claims still hold, which are stale and which are false now.
 
-    Exit code 0 when all of them hold, 1 when one does not.
+    What a publication claims and the ledger has no figures for is reported. Exit code 0 when no claim is stale, false or lost.
     """
     ledger = Ledger.find(state.directory)
     with open_index(ledger) as connection:
@@ -75,7 +76,7 @@ def claims(state: Globals, as_json: bool) -> int:
         show_table(["claim", "says", "then", "now", "", "because"], [_row(item) for item in found], right=["says", "then", "now"])
     else:
         show_remark("no claims yet; ledger claim records one")
-    return ExitCode.YES if all(item.state is State.HOLDS for item in found) else ExitCode.NO
+    return ExitCode.YES if all(item.state in SOUND for item in found) else ExitCode.NO
 
 
 def _body(ledger: Ledger, found: Evaluated, says: str, decimals: int, name: str | None, by: str | None) -> Claim:
@@ -84,7 +85,7 @@ def _body(ledger: Ledger, found: Evaluated, says: str, decimals: int, name: str 
         expression=found.ask.text,
         says=says,
         decimals=decimals,
-        value=found.row.value,
+        value=found.value,
         unit=found.row.unit,
         orientation=found.orientation,
         figure_evidence=Evidence(found.row.evidence),
@@ -102,7 +103,7 @@ def _write(ledger: Ledger, body: Claim) -> str:
 
 def _show_claim(found: Evaluated, says: str, holds: bool, written: str | None) -> None:
     marks = ", ".join(mark for mark in found.row.marks if mark != found.row.evidence)
-    about = f"{number(found.row.value)} {found.row.unit}, {found.orientation}, {found.row.evidence}" + (
+    about = f"{number(found.value)} {found.row.unit}, {found.orientation}, {found.row.evidence}" + (
         f" [{marks}]" if marks else ""
     )
     show_line(f"{found.ask.text}: {about}, from {len(found.inputs)} receipts")

@@ -15,10 +15,9 @@ import attrs
 import click
 from attrs import frozen
 
-from ledger.analysis.control import BootFacts
 from ledger.analysis.verdict import Case, find
 from ledger.cli.live import STYLES
-from ledger.cli.odds import in_words
+from ledger.cli.odds import in_words, judged, odds_of
 from ledger.cli.run import this_tool
 from ledger.cli.screen import show_json, show_line
 from ledger.cli.state import State, json_option, pass_state
@@ -30,8 +29,7 @@ from ledger.query.ingest import Connection
 from ledger.query.sides import receipts_of
 from ledger.query.stood import Stood, noise_of, session_of, stood
 from ledger.receipt.model import Attempt, Decision, Subject
-from ledger.run.decide import bounds_of, decision
-from ledger.run.odds import judged, limits_of, odds_of
+from ledger.run.decide import bounds_of, decision, limits_of
 from ledger.spec.load import load_spec, read_spec
 from ledger.spec.model import Arm, Rule, Spec
 from ledger.spec.order import control_of
@@ -88,7 +86,7 @@ def _docket(ledger: Ledger, connection: Connection, what: Path, path: Path) -> _
         spec = read_spec(ledger.read_blob(session.name, body.spec.text), f"the spec of session {session.name}").value
     if spec.rule is None:
         raise UsageError(f"spec {spec.name!r} has no rule", hint="add a [rule] with its metrics")
-    arms = {control: len(names) for control, names in judged(spec.arms, spec.rule).items()}
+    arms = {control: len(names) for control, names in judged(spec, spec.rule).items()}
     return _Docket(spec=spec, rule=spec.rule, session=session.name if session else None, arms=arms)
 
 
@@ -128,8 +126,8 @@ def _case(
 ) -> Case:
     return Case(
         names=(arm, control),
-        arm=_by_the_rule(ours, docket.rule),
-        control=_by_the_rule(theirs, docket.rule),
+        arm=ours.boots,
+        control=theirs.boots,
         limits=limits_of(docket.rule),
         bounds=bounds_of(docket.rule),
         now=SystemClock().now().timestamp(),
@@ -138,14 +136,6 @@ def _case(
         blocked=_blocked(ours, theirs, control),
         noise=noise,
     )
-
-
-def _by_the_rule(side: Stood, rule: Rule) -> list[BootFacts]:
-    """The boots with the metrics of the rule alone: what others did, a control's drift in them too, is no part of the case."""
-    return [
-        attrs.evolve(boot, values={name: value for name, value in boot.values.items() if name in rule.metrics})
-        for boot in side.boots
-    ]
 
 
 def _blocked(ours: Stood, theirs: Stood, control: str) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ def as_data(row: Row) -> dict[str, object]:
         "n_boots": row.n_boots,
         "low": row.low,
         "high": row.high,
-        "spread": row.high - row.low if row.n_boots > 1 else None,
+        "spread": row.high - row.low if row.n_boots > 1 or row.value is None else None,
         "evidence": row.evidence,
         "marks": list(row.marks),
     }
@@ -42,8 +42,14 @@ def number(value: float) -> str:
 
 
 def spread(row: Row) -> str:
-    """Lowest to highest boot, or a dash for one boot."""
-    return f"{number(row.low)} … {number(row.high)}" if row.n_boots > 1 else DASH
+    """Lowest to highest boot or the range that was reported, or a dash for one boot."""
+    return f"{number(row.low)} … {number(row.high)}" if row.n_boots > 1 or row.value is None else DASH
+
+
+def value(row: Row) -> str:
+    """The value, struck through in plain text too where it no longer counts, or a dash where a range stands in its place."""
+    shown = number(row.value) if row.value is not None else DASH
+    return f"~~{shown}~~" if row.struck else shown
 
 
 def people_cells(row: Row) -> Cells:
@@ -54,9 +60,9 @@ def people_cells(row: Row) -> Cells:
     return {
         **dims,
         "metric": row.metric,
-        "value": f"~~{number(row.value)}~~" if row.struck else number(row.value),
+        "value": value(row),
         "unit": row.unit,
-        "n boots": str(row.n_boots),
+        "n boots": str(row.n_boots or DASH),
         "low … high": spread(row),
         "evidence": row.evidence,
         "marks": ", ".join(listed),
@@ -72,8 +78,11 @@ def pivot(answer: Answer, across: str) -> tuple[list[str], list[Cells]]:
         key = (*dims.values(), row.metric, row.unit, row.evidence)
         cells = table.setdefault(key, {**dims, "metric": row.metric, "unit": row.unit, "evidence": row.evidence})
         column = row.dims.get(across, row.evidence)
-        notes = [f"n={row.n_boots}", *(mark for mark in row.marks if mark not in (row.evidence, "n=1 boot"))]
-        shown = f"{number(row.value)} ({', '.join(notes)})"
+        notes = [
+            f"n={row.n_boots}" if row.n_boots else spread(row),
+            *(mark for mark in row.marks if mark not in (row.evidence, "n=1 boot")),
+        ]
+        shown = f"{value(row)} ({', '.join(notes)})"
         cells[column] = f"{cells[column]}; {shown}" if column in cells else shown
     names = [name for name in answer.dims if name != across]
     return [*names, "metric", "unit", "evidence", *columns], list(table.values())

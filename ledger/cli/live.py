@@ -13,7 +13,6 @@ from typing import Self
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from ledger.cli.odds import in_words
 from ledger.cli.screen import err
 from ledger.core.metrics import describe, sort_key
 from ledger.core.text import one_line, visible
@@ -78,8 +77,8 @@ class LiveView:
             case Decided():
                 against = f" against {event.control}" if event.control else ""
                 self._line(f"rule: {event.arm}{against}: {event.verdict}", STYLES[event.verdict])
-                for text in (*event.reasons, *(in_words(event.odds) if event.odds is not None else ())):
-                    self._line(f"      {text}")
+                for reason in event.reasons:
+                    self._line(f"      {reason}")
             case SessionEnded():
                 self._ended(event)
 

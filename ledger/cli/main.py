@@ -43,6 +43,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "claims": ("ledger.cli.claims:claims", "Show which claims still hold."),
     "sql": ("ledger.cli.sql:sql", "Run a read-only SQL query over the documented views."),
     "import": ("ledger.cli.import_file:import_command", "Record figures from other tools' result files."),
+    "transcribe": ("ledger.cli.transcribe:transcribe", "Record what a publication reports, as reported evidence."),
+    "serving": ("ledger.cli.serving:serving", "Show what each lane serves, now or at some moment."),
     "export": ("ledger.cli.export:export", "Write the views as Parquet, CSV or JSON Lines."),
     "verify": ("ledger.cli.verify:verify_command", "Check every digest, schema and link of the ledger."),
     "blobs": ("ledger.cli.blobs:blobs_command", "Count, send and fetch large blobs that are kept outside of git."),

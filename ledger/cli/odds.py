@@ -1,12 +1,35 @@
-"""The odds of a rule in words.
+"""The odds of a rule in words, and where the noise behind them comes from.
 
-What it does: says what the rule would do, and under which noise. What it does not do: draw or judge. Rule kept: noise that nobody
-measured is called assumed, wherever its odds are shown.
+What it does: takes the noise of a control from the ledger, the spec or the stated default, has ``analysis`` draw, and says what
+came out. What it does not do: judge. Rule kept: noise that nobody measured is called assumed, wherever its odds are shown.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
+from ledger.analysis.odds import characteristics, noise_of
 from ledger.receipt.model import Noise, Odds
+from ledger.run.decide import limits_of, ratio
+from ledger.spec.model import Rule, Spec
+from ledger.spec.order import control_of
+
+Seen = Mapping[str, Sequence[Sequence[float]]]
+
+
+def judged(spec: Spec, rule: Rule) -> dict[str, list[str]]:
+    """The arms that are judged against each control, by the control."""
+    found: dict[str, list[str]] = {}
+    for arm in spec.arms:
+        control = control_of(arm, rule, spec.arms)
+        if control is not None:
+            found.setdefault(control, []).append(arm.id)
+    return found
+
+
+def odds_of(rule: Rule, seen: Seen, *, boots: int, arms: int, seed: str) -> Odds:
+    """The odds of ``rule`` for ``arms`` arms of ``boots`` boots a side, under the noise that was ``seen``."""
+    stated = ratio(rule.noise) if rule.noise is not None else None
+    noise = noise_of(rule.metrics, seen, stated)
+    return characteristics(limits_of(rule), noise, boots=boots, arms=arms, effect=ratio(rule.effect), seed=seed)
 
 
 def in_words(odds: Odds) -> Iterator[str]:

@@ -20,7 +20,7 @@ import tomli_w
 from attrs import frozen
 
 from ledger.cli.live import minutes
-from ledger.cli.odds import in_words
+from ledger.cli.odds import Seen, in_words, judged, odds_of
 from ledger.cli.screen import show_json, show_line, show_remark, show_table
 from ledger.cli.sites import load_for
 from ledger.cli.state import State, json_option, pass_state
@@ -31,7 +31,6 @@ from ledger.query.stood import noise_of
 from ledger.receipt.codec import fingerprint
 from ledger.receipt.model import Odds
 from ledger.run.estimate import boot_seconds, estimate
-from ledger.run.odds import Seen, judged, odds_of
 from ledger.run.session import find_instruments
 from ledger.spec.change import in_words as change_in_words
 from ledger.spec.docker_run import render, with_texts
@@ -106,7 +105,7 @@ def _odds(folder: Path, made: Plan) -> list[_Against]:
     booted = {boot.arm.id: boot for boot in made.boots}
     groups = {
         control: [name for name in names if name in booted]
-        for control, names in judged(made.spec.arms, rule).items()
+        for control, names in judged(made.spec, rule).items()
         if control in booted and any(name in booted for name in names)
     }
     seen = _seen(folder, [booted[control] for control in groups])

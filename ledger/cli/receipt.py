@@ -14,7 +14,7 @@ from ledger.core.metrics import sort_key
 from ledger.core.words import FieldClass
 from ledger.query.ask import marks_of
 from ledger.query.standing import Standing
-from ledger.receipt.model import Attempt, Boot, Claim, Decision, Figure, Foreign, Gate, Receipt, Trial, blobs, links
+from ledger.receipt.model import Attempt, Boot, Claim, Decision, Figure, Foreign, Gate, Receipt, Serving, Trial, blobs, links
 
 AGREES = "agrees"
 LOG_LINES = 20
@@ -28,6 +28,7 @@ PLAIN = (
     "verdict",
     "holds",
     "text",
+    "note",
     "action",
     "code",
     "scope",
@@ -65,6 +66,9 @@ def show_receipt(digest: str, receipt: Receipt, standing: Standing, *, show_all:
         case Gate():
             show_line(f"  gate: {body.gate} v{body.version}, {body.when}")
             show_line(f"  value: {body.value or DASH}, limit: {body.limit or DASH}")
+        case Serving():
+            show_line(f"  lane {body.lane}: {body.state} since {body.since}, evidence {body.known_as}")
+            show_line(f"  arm {body.arm or DASH} on {', '.join(body.nodes) or DASH}, port {body.port or DASH}")
         case Foreign():
             show_line("  a kind that this version has no words for; --json shows all of it")
     _show_links(receipt, show_all)

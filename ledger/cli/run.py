@@ -29,7 +29,6 @@ from ledger.cli.state import State, json_option, pass_state
 from ledger.core.clock import SystemClock, stamp
 from ledger.core.errors import ExitCode, StoreError, UsageError
 from ledger.instruments.base import Instrument
-from ledger.query.noise import SeenInLedger
 from ledger.receipt.model import Source, Tool
 from ledger.run.conditions import HostBook
 from ledger.run.estimate import estimate
@@ -138,7 +137,6 @@ def _bench(
             read_blob=writer.read_blob,
         ),
         steps=journal,
-        seen=SeenInLedger(ledger),
         logs=ledger.state / "sessions" / writer.session,
         spec=sources[0],
         site=sources[1],

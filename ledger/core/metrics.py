@@ -95,32 +95,6 @@ FAMILIES: tuple[Family, ...] = (
         "server's own count; the median of the repeats",
     ),
     _family(
-        "self_agreement",
-        r"self_agreement",
-        "self_agreement",
-        "ratio",
-        Better.HIGHER,
-        "prompts, each asked greedily several times in one boot, whose replies are the same character for character, over all "
-        "prompts that got all their replies",
-    ),
-    _family(
-        "self_differs_at_token",
-        r"self_differs_at_token",
-        "self_differs_at_token",
-        "tokens",
-        Better.HIGHER,
-        "the first token, counted from 1, at which greedy replies of one boot to the same prompt part, the median over the "
-        "prompts where they do",
-    ),
-    _family(
-        "self_differs_at_character",
-        r"self_differs_at_character",
-        "self_differs_at_character",
-        "",
-        Better.HIGHER,
-        "the same counted in characters, where the server does not send its tokens one by one",
-    ),
-    _family(
         "mem_available_floor",
         rf"mem_available_floor{_DURING}",
         "mem_available_floor@prefill@2000",

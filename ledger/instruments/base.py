@@ -12,7 +12,6 @@ from typing import Any
 from attrs import field, frozen
 
 from ledger.core.errors import Problem, UsageError
-from ledger.instruments.items import Item
 from ledger.receipt.model import Figure
 
 # Silence that a stream may have where nothing else is asked: the prefill of a very long prompt takes minutes.
@@ -105,10 +104,7 @@ class Transcript:
 
 @frozen(kw_only=True)
 class Reading:
-    """What a reduction gives: figures by metric name, request counts, failures by reason, conditions and marks.
-
-    ``items`` are the tasks that were scored, where there are some: what an arm is paired by with its control.
-    """
+    """What a reduction gives: figures by metric name, request counts, failures by reason, conditions and marks."""
 
     figures: Mapping[str, Figure]
     launched: int
@@ -118,7 +114,6 @@ class Reading:
     reasons: Mapping[str, int] = field(factory=dict)
     conditions: Mapping[str, str] = field(factory=dict)
     marks: tuple[str, ...] = ()
-    items: tuple[Item, ...] = ()
 
 
 @frozen(kw_only=True)

@@ -6,7 +6,6 @@ What it does: finds one by the name that a measure ``uses``. What it does not do
 
 from ledger.core.plugins import Plugins
 from ledger.instruments.base import Instrument
-from ledger.instruments.openai.agree import AgreeInstrument
 from ledger.instruments.openai.decode import DecodeInstrument
 from ledger.instruments.openai.prefill import PrefillInstrument
 
@@ -14,7 +13,7 @@ INSTRUMENTS: Plugins[Instrument] = Plugins(
     kind=Instrument,  # type: ignore[type-abstract]  # only asked whether something is one
     group="ledger.instruments",
     called="instrument",
-    built_in={kind.name: kind for kind in (AgreeInstrument, DecodeInstrument, PrefillInstrument)},
+    built_in={kind.name: kind for kind in (DecodeInstrument, PrefillInstrument)},
 )
 names = INSTRUMENTS.names
 get = INSTRUMENTS.get

@@ -34,12 +34,13 @@ PORTION = 400_000
 class Row:
     """A cell: its dimensions, the median over boots with low, high and n, and what must be known with it.
 
-    ``struck`` names the correction's action when the row holds figures that no longer count.
+    ``value`` is None where a publication gives a range alone; ``n_boots`` is 0 there, and where all that is known is a reported
+    claim. ``struck`` names the correction's action when the row holds figures that no longer count.
     """
 
     dims: Mapping[str, str]
     metric: str
-    value: float
+    value: float | None
     low: float
     high: float
     n_boots: int
@@ -96,10 +97,35 @@ def answer(
         at = moment(connection, ask.text, ask.as_of, revision)
         then, tables = at.then, _tables_at(connection, at)
     found = _ratio(connection, ask, tables, then) if ask.over else _plain(connection, ask, ask.side, tables, then)
-    check_words(connection, ask, {row.metric for row in found.rows} | {item.metric for item in found.missing})
+    if not found.rows and (said := reported(connection, ask, tables, then)):
+        found = evolve(found, rows=said)
+    else:
+        check_words(connection, ask, {row.metric for row in found.rows} | {item.metric for item in found.missing})
     kept = tuple(row for row in found.rows if show_struck or row.struck is None)
     (unreadable,) = connection.execute("SELECT count(DISTINCT path) FROM bad").fetchone() or (0,)
     return evolve(found, rows=kept, left_out=len(found.rows) - len(kept), unreadable=unreadable)
+
+
+def reported(connection: Connection, ask: Ask, tables: Tables, then: Then | None) -> tuple[Row, ...]:
+    """What publications say of a question that no figure of the ledger answers: their claims in its very words."""
+    statement = sql.reported(ask, tables=tables, then=then)
+    return tuple(
+        Row(
+            dims={},
+            metric=str(record["expression"]),
+            value=_number(record["value"]),
+            low=_number(record["value"]),
+            high=_number(record["value"]),
+            n_boots=0,
+            unit=str(record["unit"]),
+            better=Better.NEITHER,
+            evidence=str(record["evidence"]),
+            spec="",
+            marks=(f"a claim: {record['name']}", *((f"{record['struck_by']}d",) if record["struck_by"] else ())),
+            struck=str(record["struck_by"]) if record["struck_by"] else None,
+        )
+        for record in _records(connection, statement)
+    )
 
 
 def inputs_of(connection: Connection, ask: Ask) -> tuple[str, ...]:
@@ -118,11 +144,14 @@ def _plain(connection: Connection, ask: Ask, side: Side, tables: Tables, then: T
         for part in _portions(connection, ask, side, then)
         for record in _records(connection, sql.pooled(ask, part, tables=tables, then=then))
     ]
+    valueless = _records(connection, sql.valueless(ask, side, tables=tables, then=then))
+    # A range has no count of boots that could be asked for.
+    records += [record for record in valueless if not record["is_absent"] and not ask.counts]
     rows = [_row(names, record) for record in records]
     several = len({row.spec for row in rows}) > 1 or any(word.text == "spec" for word in ask.by)
     shown = ["spec", *names] if several else names
     rows = [evolve(row, dims={"spec": row.spec, **row.dims}) for row in rows] if several else rows
-    missing = [_missing(names, record) for record in _records(connection, sql.absent(ask, side, tables=tables, then=then))]
+    missing = [_missing(names, record) for record in valueless if record["is_absent"]]
     whole = sql.pooled(ask, side, tables=tables, then=then)
     return Answer(
         ask=ask,
@@ -165,40 +194,47 @@ def _ratio(connection: Connection, ask: Ask, tables: Tables, then: Then | None) 
     assert ask.over is not None
     above = _plain(connection, ask, ask.side, tables, then)
     below = _plain(connection, ask, ask.over, tables, then)
-    tops = [row for row in above.rows if row.struck is None]
+    tops = [row for row in above.rows if row.struck is None and row.value is not None]
     bottoms = [row for row in below.rows if row.struck is None and row.value]
-    rows = [_divided(top, bottom) for top in tops for bottom in bottoms if top.dims == bottom.dims and _fits(top, bottom, ask)]
-    verdict = comparability(connection, ask) if rows else None
-    rows = [evolve(row, marks=(*row.marks, verdict)) for row in rows] if verdict else rows
+    pairs = [(top, bottom) for top in tops for bottom in bottoms if _fits(top, bottom, ask)]
+    if len({row.spec for row in tops}) > 1 or len({row.spec for row in bottoms}) > 1:
+        pairs = [(top, bottom) for top, bottom in pairs if top.spec == bottom.spec]
+    specs = {(top.spec, bottom.spec) for top, bottom in pairs}
+    verdicts = {spec: comparability(connection, ask, *spec) for spec in specs}
+    rows = [_divided(top, bottom, verdicts[top.spec, bottom.spec]) for top, bottom in pairs]
     return evolve(above, rows=tuple(rows), missing=(*above.missing, *below.missing), sql=f"{above.sql}\n-- over\n{below.sql}")
 
 
-def comparability(connection: Connection, ask: Ask) -> str | None:
-    """What a ratio is worth, as a mark: None for the same or a clean comparison, else the verdict and the factors."""
+def comparability(connection: Connection, ask: Ask, spec: str, over: str) -> str | None:
+    """What a ratio of figures of two specs is worth, as a mark: None where it is clean, else the verdict and the factors."""
     assert ask.over is not None
-    above, below = _boots(connection, ask, ask.side), _boots(connection, ask, ask.over)
+    above, below = _boots(connection, ask, ask.side, spec), _boots(connection, ask, ask.over, over)
     alike = why_alike(connection, above, below)
     found = compare(factors_of(connection, above), factors_of(connection, below), equivalent=alike)
     return None if found.verdict in (Comparability.SAME, Comparability.CLEAN) else f"{found.verdict}: {found.reason}"
 
 
-def _boots(connection: Connection, ask: Ask, part: Side) -> list[str]:
+def _boots(connection: Connection, ask: Ask, part: Side, spec: str) -> list[str]:
     statement = sql.inputs(ask, part)
     rows = connection.execute(
-        f"SELECT DISTINCT coalesce(boot, digest) FROM ({statement.sql}) JOIN metrics USING (digest)", list(statement.values)
+        f"SELECT DISTINCT coalesce(boot, digest) FROM ({statement.sql}) JOIN metrics USING (digest) WHERE coalesce(spec, '') = ?",
+        [*statement.values, spec],
     )
     return [str(row[0]) for row in rows.fetchall()]
 
 
 def _fits(top: Row, bottom: Row, ask: Ask) -> bool:
-    """Rows that are divided have the same metric, unless each side asks for just one, and the same evidence and cache state."""
+    """Rows that are divided have the same dimensions, evidence, cache state, and metric unless each side asks for just one."""
     assert ask.over is not None
+    same_dims = {**top.dims, "spec": ""} == {**bottom.dims, "spec": ""}
     single = len(ask.side.metrics) == len(ask.over.metrics) == 1
     same_cache = ("hit" in top.marks) == ("hit" in bottom.marks)
-    return (single or top.metric == bottom.metric) and top.evidence == bottom.evidence and same_cache
+    return (single or top.metric == bottom.metric) and same_dims and top.evidence == bottom.evidence and same_cache
 
 
-def _divided(top: Row, bottom: Row) -> Row:
+def _divided(top: Row, bottom: Row, verdict: str | None) -> Row:
+    assert top.value is not None
+    assert bottom.value is not None
     name = top.metric if top.metric == bottom.metric else f"{top.metric} / {bottom.metric}"
     return evolve(
         top,
@@ -208,7 +244,7 @@ def _divided(top: Row, bottom: Row) -> Row:
         high=top.high / bottom.low if bottom.low else top.value / bottom.value,
         n_boots=min(top.n_boots, bottom.n_boots),
         unit="ratio",
-        marks=tuple(dict.fromkeys((*top.marks, *bottom.marks))),
+        marks=tuple(dict.fromkeys((*top.marks, *bottom.marks, *([verdict] if verdict else [])))),
     )
 
 
@@ -216,10 +252,10 @@ def _row(names: Sequence[str], record: Mapping[str, object]) -> Row:
     return Row(
         dims={name: str(record[name] or "") for name in names},
         metric=str(record["metric"]),
-        value=_number(record["value"]),
+        value=_number(record["value"]) if record.get("value") is not None else None,
         low=_number(record["low"]),
         high=_number(record["high"]),
-        n_boots=int(_number(record["n_boots"])),
+        n_boots=int(_number(record.get("n_boots", 0))),
         unit=str(record["unit"] or ""),
         better=Better(str(record["better"])),
         evidence=str(record["evidence"] or ""),
@@ -232,9 +268,9 @@ def _row(names: Sequence[str], record: Mapping[str, object]) -> Row:
 def marks_of(record: Mapping[str, object]) -> tuple[str, ...]:
     """The marks of a pooled row, the most important first."""
     found = []
-    if record["n_boots"] == 1:
+    if record.get("n_boots") == 1:
         found.append("n=1 boot")
-    if record["samples"] == 1:
+    if record.get("samples") == 1:
         found.append("single shot")
     if record["unverified"]:
         found.append("unverified")
@@ -242,9 +278,9 @@ def marks_of(record: Mapping[str, object]) -> tuple[str, ...]:
         found.append("hit")
     if record["unproven"]:
         found.append("cache unproven")
-    if _number(record["fingerprints"]) > 1:
+    if _number(record.get("fingerprints", 0)) > 1:
         found.append(f"mixed config ({record['fingerprints']})")
-    if _number(record["definitions"] or 0) > 1:
+    if _number(record.get("definitions") or 0) > 1:
         found.append(f"mixed definition ({record['definitions']})")
     if record["evidence"] in (Evidence.STAND_IN, Evidence.REHEARSED, Evidence.REPORTED, Evidence.IMPORTED):
         found.append(str(record["evidence"]))

@@ -5,14 +5,15 @@ does not do: record one (``cli`` does, through ``store``). Rules kept: a claim t
 correction for one claim alone counts for that claim; the value now is asked anew, never remembered.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import duckdb
 from attrs import frozen
 
-from ledger.analysis.claims import State, agrees, state_of
+from ledger.analysis.claims import State, state_of
 from ledger.analysis.currency import in_force
 from ledger.core.errors import LedgerError, Problem, UsageError
+from ledger.core.words import Evidence
 from ledger.query.ask import Row, answer, inputs_of
 from ledger.query.index import corrections
 from ledger.query.language import Ask, parse
@@ -20,10 +21,11 @@ from ledger.query.language import Ask, parse
 
 @frozen(kw_only=True)
 class Evaluated:
-    """The one row of a question, what the number is, and the receipts it rests on."""
+    """The one row of a question, its value, what the number is, and the receipts it rests on."""
 
     ask: Ask
     row: Row
+    value: float
     orientation: str
     inputs: tuple[str, ...]
 
@@ -49,14 +51,20 @@ def evaluate(connection: duckdb.DuckDBPyConnection, expression: str) -> Evaluate
         UsageError: no answer, or several; the rows are named.
     """
     asked = parse(expression)
-    rows = answer(connection, asked).rows
+    rows = known(answer(connection, asked).rows)
     if len(rows) != 1:
-        named = "; ".join(" ".join([*row.dims.values(), row.metric, row.evidence]) for row in rows[:6])
+        named = "; ".join(" ".join([*row.dims.values(), row.metric, row.evidence]) for row, _ in rows[:6])
         hint = f"narrow it to one of: {named}" if rows else "ledger query shows what there is"
         raise UsageError(
             Problem(what=f"a claim is about one figure, and this question has {len(rows)}", value=expression, hint=hint)
         )
-    return Evaluated(ask=asked, row=rows[0], orientation=orientation(asked), inputs=inputs_of(connection, asked))
+    (row, value), *_ = rows
+    return Evaluated(ask=asked, row=row, value=value, orientation=orientation(asked), inputs=inputs_of(connection, asked))
+
+
+def known(rows: Iterable[Row]) -> list[tuple[Row, float]]:
+    """The rows that rest on figures of the ledger, each with its value: no range, and nothing that is only claimed."""
+    return [(row, row.value) for row in rows if row.n_boots and row.value is not None]
 
 
 def orientation(ask: Ask) -> str:
@@ -70,13 +78,15 @@ def orientation(ask: Ask) -> str:
 def claims_now(connection: duckdb.DuckDBPyConnection) -> list[ClaimNow]:
     """Every claim that counts, in the order in which they were made."""
     rows = connection.execute(
-        "SELECT r.digest, c.name, c.expression, c.says, c.value FROM claim c JOIN receipt r USING (id) "
+        "SELECT r.digest, c.name, c.expression, c.says, c.value, c.evidence FROM claim c JOIN receipt r USING (id) "
         "LEFT JOIN struck s ON s.digest = r.digest WHERE s.digest IS NULL ORDER BY r.place, r.n"
     ).fetchall()
     return [_now(connection, *row) for row in rows]
 
 
-def _now(connection: duckdb.DuckDBPyConnection, digest: str, name: str, expression: str, says: str, then: float) -> ClaimNow:
+def _now(
+    connection: duckdb.DuckDBPyConnection, digest: str, name: str, expression: str, says: str, then: float, evidence: str
+) -> ClaimNow:
     because = struck_inputs(connection, digest, f"claim:{name}")
     now = _value(connection, expression)
     return ClaimNow(
@@ -86,21 +96,21 @@ def _now(connection: duckdb.DuckDBPyConnection, digest: str, name: str, expressi
         says=says,
         then=then,
         now=now,
-        state=_state(says, now, because),
+        state=_state(says, now, because, evidence),
         because=tuple(because),
     )
 
 
-def _state(says: str, now: float | None, because: Sequence[str]) -> State:
+def _state(says: str, now: float | None, because: Sequence[str], evidence: str) -> State:
     try:
-        return state_of(says, now, len(because))
+        return state_of(says, now, len(because), is_reported=evidence == Evidence.REPORTED)
     except UsageError:
         return State.FALSE
 
 
 def _value(connection: duckdb.DuckDBPyConnection, expression: str) -> float | None:
     try:
-        return evaluate(connection, expression).row.value
+        return evaluate(connection, expression).value
     except LedgerError:
         return None
 
@@ -130,8 +140,3 @@ def unfit_for(connection: duckdb.DuckDBPyConnection, digests: Sequence[str], use
 def _inputs(connection: duckdb.DuckDBPyConnection, digest: str) -> list[str]:
     rows = connection.execute("SELECT target FROM link WHERE source = ? AND role = 'inputs'", [digest]).fetchall()
     return [str(row[0]) for row in rows]
-
-
-def holds(says: str, row: Row) -> bool:
-    """Whether the written number is the row's value under its own rounding."""
-    return agrees(says, row.value)

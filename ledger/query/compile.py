@@ -55,7 +55,8 @@ figures AS (
   SELECT r.spec, r.lane, r.arm, r.role, r.evidence, r.session, CAST(r.time AS DATE)::VARCHAR AS date, r.digest,
          CASE WHEN r.kind = 'boot' THEN r.digest ELSE coalesce(t.boot, r.digest) END AS boot, hash(boot) AS boot_key,
          t.measure, t.number AS trial,
-         f.metric, f.value, f.unit, f.better, f.n, f.absent, coalesce(f.prefix_cache, t.prefix_cache, '') = 'hit' AS hit,
+         f.metric, f.value, f.unit, f.better, f.n, f.low, f.high,
+         f.absent, coalesce(f.prefix_cache, t.prefix_cache, '') = 'hit' AS hit,
          coalesce(f.prefix_cache, t.prefix_cache, '') = 'unproven' AS unproven, f.marks,
          hash(t.instrument, t.instrument_version, t.parameters) AS definition,
          if(b.fingerprint IS NULL, NULL, hash(coalesce(e.taken_as, b.fingerprint))) AS config_key,
@@ -91,9 +92,21 @@ HAVING {having}
 _SIZES = """
 SELECT metric, count(*) FROM figures GROUP BY metric ORDER BY metric
 """
-_ABSENT = """
-SELECT {dims} metric, evidence, spec, count(DISTINCT digest) AS trials, any_value(absent) AS absent
-FROM figures WHERE value IS NULL AND absent IS NOT NULL AND struck_by IS NULL GROUP BY ALL
+# What has no value: a figure that is absent, with the reason of one of them, or a range that was reported in a value's place.
+_VALUELESS = """
+SELECT {dims} metric, any_value(unit) AS unit, any_value(better) AS better, evidence, spec, hit, struck_by,
+       absent IS NOT NULL AS is_absent,
+       count(DISTINCT digest) AS trials, any_value(absent) AS absent, min(low) AS low, max(high) AS high,
+       count(*) FILTER (agreement <> 'agrees') AS unverified, bool_or(unproven) AS unproven,
+       list_sort(list_distinct(flatten(list(marks) FILTER (len(marks) > 0)))) AS marks
+FROM figures WHERE value IS NULL AND (absent IS NOT NULL AND struck_by IS NULL OR low IS NOT NULL AND high IS NOT NULL)
+GROUP BY {group}, is_absent
+"""
+
+_REPORTED = """
+SELECT c.name, c.expression, c.value, c.unit, c.evidence, s.action AS struck_by
+FROM claim c JOIN receipt r USING (id) LEFT JOIN {struck} s ON s.digest = r.digest
+WHERE c.evidence = 'reported' AND c.expression = ? AND {then} ORDER BY r.place, r.n
 """
 
 _INPUTS = """
@@ -155,9 +168,16 @@ def sizes(ask: Ask, side: Side, *, then: Then | None = None) -> Statement:
     return _statement(_SIZES, ask, side, NOW, then)
 
 
-def absent(ask: Ask, side: Side, *, tables: Tables = NOW, then: Then | None = None) -> Statement:
-    """The statement whose rows are figures that were asked for and are absent, with the reason of one of them."""
-    return _statement(_ABSENT, ask, side, tables, then)
+def valueless(ask: Ask, side: Side, *, tables: Tables = NOW, then: Then | None = None) -> Statement:
+    """The statement whose rows are figures without a value: absent ones, and ranges."""
+    return _statement(_VALUELESS, ask, side, tables, then)
+
+
+def reported(ask: Ask, *, tables: Tables = NOW, then: Then | None = None) -> Statement:
+    """The statement whose rows are the claims of publications in the words of the question."""
+    words = " ".join(word for word in ask.text.split() if not word.startswith(("as-of:", "evidence:reported")))
+    condition, values = (then.condition, then.values) if then else ("true", ())
+    return Statement(sql=_REPORTED.format(struck=tables.struck, then=condition), values=(words, *values))
 
 
 def inputs(ask: Ask, side: Side, *, tables: Tables = NOW, then: Then | None = None) -> Statement:

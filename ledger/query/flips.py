@@ -17,6 +17,7 @@ from ledger.core import units
 from ledger.core.errors import LedgerError
 from ledger.query.ask import answer
 from ledger.query.blast import Dependent
+from ledger.query.claims import known
 from ledger.query.compile import Tables
 from ledger.query.language import parse
 from ledger.receipt.model import Claim, Decision
@@ -77,10 +78,11 @@ def _values(connection: duckdb.DuckDBPyConnection, digests: Sequence[str]) -> Va
 
 
 def _claim(connection: duckdb.DuckDBPyConnection, body: Claim) -> str:
-    rows = answer(connection, parse(body.expression), tables=Tables(struck=STRUCK_IF)).rows
+    rows = known(answer(connection, parse(body.expression), tables=Tables(struck=STRUCK_IF)).rows)
     if len(rows) != 1:
         return "no figure"
-    return "holds" if agrees(body.says, rows[0].value) else f"false: {rows[0].value:.{body.decimals}f}"
+    ((_, value),) = rows
+    return "holds" if agrees(body.says, value) else f"false: {value:.{body.decimals}f}"
 
 
 def _ratio(text: object) -> float:

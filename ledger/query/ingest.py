@@ -207,6 +207,7 @@ _KEYS: Mapping[str, str] = {
     "decision": "id",
     "correction": "id",
     "claim": "id",
+    "serves": "id",
     "link": "source",
     "receipt": "id",
 }

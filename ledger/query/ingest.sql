@@ -58,6 +58,10 @@ INSERT INTO claim
   SELECT id, r.claim."name", r.claim.expression, r.claim.says, r.claim.decimals, r.claim."value", r.claim.unit, r.claim.orientation,
          r.claim.figure_evidence, r.claim."by"
   FROM incoming WHERE r.kind = 'claim';
+INSERT INTO serves
+  SELECT id, r.serving.lane, r.serving.state, try_cast(replace(r.serving.since, 'Z', '') AS TIMESTAMP), r.serving.arm,
+         coalesce(r.serving.nodes, []), r.serving.port, r.serving.note, r.serving."by", r.serving.known_as
+  FROM incoming WHERE r.kind = 'serving';
 INSERT INTO link SELECT digest, 'chain.after', r.chain."after" FROM incoming WHERE r.chain."after" IS NOT NULL;
 INSERT INTO link
   SELECT digest, 'attempt', coalesce(r.boot.attempt, r.gate.attempt) FROM incoming

@@ -37,6 +37,10 @@ CREATE TABLE claim (
   id BIGINT, name VARCHAR, expression VARCHAR, says VARCHAR, decimals BIGINT, value DOUBLE, unit VARCHAR, orientation VARCHAR,
   evidence VARCHAR, author VARCHAR
 );
+CREATE TABLE serves (
+  id BIGINT, lane VARCHAR, state VARCHAR, since TIMESTAMP, arm VARCHAR, nodes VARCHAR[], port BIGINT, note VARCHAR, author VARCHAR,
+  evidence VARCHAR
+);
 CREATE TABLE link (source VARCHAR, role VARCHAR, target VARCHAR);
 
 -- What the corrections in force do; filled anew at every change.
@@ -88,6 +92,10 @@ CREATE VIEW claims AS
   SELECT r.digest, r.time, r.session, c.name, c.expression, c.says, c.value, c.unit, c.orientation, c.evidence, c.author,
          s.action AS struck_by
   FROM claim c JOIN receipt r USING (id) LEFT JOIN last_strike s ON s.digest = r.digest;
+CREATE VIEW serving AS
+  SELECT r.digest, r.time, r.session, v.lane, v.state, v.since, v.arm, v.nodes, v.port, v.note, v.author, v.evidence,
+         s.action AS struck_by
+  FROM serves v JOIN receipt r USING (id) LEFT JOIN last_strike s ON s.digest = r.digest;
 CREATE VIEW config AS
   SELECT r.digest AS boot, r.spec, r.lane, r.arm, f.class, f.key, f.value FROM factor f JOIN receipt r ON r.id = f.boot;
 CREATE VIEW lineage AS SELECT source, role, target FROM link;

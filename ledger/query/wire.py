@@ -5,7 +5,7 @@ data. What it does not do: hold every field of the format; what is not here is l
 added here needs a new ``VERSION``, since older indexes lack it.
 """
 
-VERSION = "8"
+VERSION = "9"
 
 _SUBJECT = "STRUCT(spec VARCHAR, lane VARCHAR, arm VARCHAR, role VARCHAR, evidence VARCHAR)"
 _TEXTS = "MAP(VARCHAR, VARCHAR)"
@@ -33,6 +33,8 @@ RECEIPT = f"""STRUCT(
     replacements VARCHAR[]),
   claim STRUCT("name" VARCHAR, expression VARCHAR, says VARCHAR, decimals BIGINT, "value" DOUBLE, unit VARCHAR,
     orientation VARCHAR, figure_evidence VARCHAR, inputs VARCHAR[], "by" VARCHAR),
+  serving STRUCT(lane VARCHAR, state VARCHAR, since VARCHAR, "by" VARCHAR, known_as VARCHAR, arm VARCHAR, nodes VARCHAR[],
+    port BIGINT, note VARCHAR),
   note STRUCT("text" VARCHAR, "by" VARCHAR, about VARCHAR[])
 )"""
 

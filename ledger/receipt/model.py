@@ -354,6 +354,24 @@ class Claim(Record):
 
 
 @frozen(kw_only=True)
+class Serving(Record):
+    """What a lane does from ``since`` on (RFC 3339, UTC): ``state`` is ``serving`` or ``stopped``; ``by`` is who says so.
+
+    ``known_as`` is the evidence: how it is known.
+    """
+
+    lane: str
+    state: str
+    since: str
+    by: str
+    known_as: Evidence
+    arm: str | None = None
+    nodes: tuple[str, ...] = ()
+    port: int | None = None
+    note: str | None = None
+
+
+@frozen(kw_only=True)
 class Note(Record):
     """A remark for people, about receipts or about nothing in particular."""
 
@@ -367,7 +385,7 @@ class Foreign(Record):
     """The body of a kind that this version has no record for; all of it is in ``extra``."""
 
 
-Body = Attempt | Boot | Trial | Gate | Decision | Correction | Claim | Note | Foreign
+Body = Attempt | Boot | Trial | Gate | Decision | Correction | Claim | Serving | Note | Foreign
 
 BODIES: Mapping[str, type[Record]] = {
     Kind.ATTEMPT: Attempt,
@@ -377,6 +395,7 @@ BODIES: Mapping[str, type[Record]] = {
     Kind.DECISION: Decision,
     Kind.CORRECTION: Correction,
     Kind.CLAIM: Claim,
+    Kind.SERVING: Serving,
     Kind.NOTE: Note,
 }
 

@@ -1,10 +1,9 @@
 """The rule at the end of a session: one decision for each arm that the rule is about.
 
 What it does: gathers the boot-level figures of each arm and its control from the session's own trials, has ``analysis`` judge
-them under the noise that the ledger has seen, and records the decision with its inputs by digest and the odds of the rule. What
-it does not do: judge boots of other sessions (``ledger decide`` does). Rules kept: only cold, unmarked-as-failed trials of ready
-boots count; an arm or a control that has no figure is judged inconclusive or blocked, and still gets its decision; where the
-ledger cannot be asked for its noise, the decision is made without and says so.
+them, and records the decision with its inputs by digest. What it does not do: look at other sessions; ``ledger decide`` does, and
+knows their noise. Rules kept: only cold, unmarked-as-failed trials of ready boots count; an arm or a control that has no figure
+is judged inconclusive or blocked, and still gets its decision.
 """
 
 import statistics
@@ -13,12 +12,11 @@ from collections.abc import Collection, Sequence
 import attrs
 
 from ledger.analysis.control import BootFacts, Bounds
+from ledger.analysis.rule import Limits
 from ledger.analysis.verdict import Case, Found, find
 from ledger.core import units
-from ledger.core.errors import LedgerError
 from ledger.core.words import Outcome
 from ledger.receipt.model import Decision, Odds, Subject
-from ledger.run.odds import Seen, judged, limits_of, odds_of, ratio
 from ledger.run.records import Bench, BootResult
 from ledger.run.watch import Decided
 from ledger.spec.model import Arm, Rule
@@ -27,42 +25,18 @@ from ledger.spec.order import control_of
 
 def decide(bench: Bench, rule: Rule, results: Sequence[BootResult], *, decided: Collection[str] = ()) -> None:
     """Judge every arm of ``results`` that has a control, but those ``decided`` before, and record what the rule says."""
-    arms = list({result.subject.arm: result.plan.arm for result in results}.values())
-    for arm in arms:
-        control = control_of(arm, rule, arms)
+    arms = {result.subject.arm: result.plan.arm for result in results}
+    for arm in arms.values():
+        control = control_of(arm, rule, list(arms.values()))
         if control is None or arm.id in decided:
             continue
-        made = _decided(bench, rule, results, arm, control, len(judged(arms, rule)[control]))
-        bench.recorder.record(made)
-        mend = (f"mend: {made.mend}",) if made.mend else ()
-        bench.watch(Decided(arm=arm.id, control=control, verdict=made.verdict, reasons=(*made.reasons, *mend), odds=made.odds))
-
-
-def _decided(bench: Bench, rule: Rule, results: Sequence[BootResult], arm: Arm, control: str, arms: int) -> Decision:
-    """The decision on one arm; ``arms`` is how many are judged against the same control."""
-    ours, theirs = ([result for result in results if result.subject.arm == name] for name in (arm.id, control))
-    seed = f"{bench.recorder.session}/{arm.id}"
-    noise, untold = _noise(bench, ours, theirs)
-    found = find(_case(bench, rule, results, arm, control, seed, noise))
-    both = [
-        result
-        for result in results
-        if result.subject.arm in (arm.id, control) and (result.digest in found.boots or not _is_ready(result))
-    ]
-    boots = max(1, min(sum(map(_is_ready, side)) for side in (ours, theirs)))
-    odds = odds_of(rule, noise, boots=boots, arms=arms, seed=seed)
-    made = decision(found, ours[0].subject, control, rule, _inputs(both), odds)
-    return attrs.evolve(made, reasons=(*made.reasons, *untold))
-
-
-def _noise(bench: Bench, ours: Sequence[BootResult], theirs: Sequence[BootResult]) -> tuple[Seen, tuple[str, ...]]:
-    """What the ledger has seen of both configurations in the arm's last state, and why nothing where it cannot say."""
-    configs = list(dict.fromkeys(result.boot.fingerprint for side in (ours, theirs) for result in side))
-    last = [result for result in ours if _is_ready(result)] or ours
-    try:
-        return bench.seen(configs, last[-1].subject.evidence, last[-1].boot.conditions.get("jit_cache")), ()
-    except LedgerError as error:
-        return {}, (f"the noise that the ledger has seen is not known here: {error}",)
+        found = find(_case(bench, rule, results, arm, control))
+        chosen = [result for result in results if result.digest in found.boots or not _is_ready(result)]
+        both = [result for result in chosen if result.subject.arm in (arm.id, control)]
+        subject = next(result.subject for result in results if result.subject.arm == arm.id)
+        said = found.judgement
+        bench.recorder.record(decision(found, subject, control, rule, _inputs(both)))
+        bench.watch(Decided(arm=arm.id, control=control, verdict=said.verdict, reasons=_reasons(found)))
 
 
 def decision(
@@ -82,10 +56,20 @@ def decision(
     )
 
 
+def limits_of(rule: Rule) -> Limits:
+    """The rule with its ratios as numbers."""
+    return Limits(metrics=rule.metrics, better_than=ratio(rule.better_than), worse_than=ratio(rule.worse_than))
+
+
 def bounds_of(rule: Rule) -> Bounds:
     """What the rule asks of a control, in numbers."""
     window = units.parse(rule.window, dimension="time", default_unit="s")
     return Bounds(age_s=window.number, drift=ratio(rule.drift), alike=rule.alike)
+
+
+def ratio(text: str) -> float:
+    """``2 %`` as 0.02."""
+    return units.parse(text, dimension="ratio", default_unit="ratio").number
 
 
 def boot_value(result: BootResult, metric: str) -> float | None:
@@ -95,7 +79,7 @@ def boot_value(result: BootResult, metric: str) -> float | None:
     return statistics.median(values) if values else None
 
 
-def _case(bench: Bench, rule: Rule, results: Sequence[BootResult], arm: Arm, control: str, seed: str, noise: Seen) -> Case:
+def _case(bench: Bench, rule: Rule, results: Sequence[BootResult], arm: Arm, control: str) -> Case:
     base = next((result.boot.fingerprint for result in results if result.subject.arm == arm.base), None)
     ours, theirs = ([result for result in results if result.subject.arm == name] for name in (arm.id, control))
     return Case(
@@ -105,10 +89,9 @@ def _case(bench: Bench, rule: Rule, results: Sequence[BootResult], arm: Arm, con
         limits=limits_of(rule),
         bounds=bounds_of(rule),
         now=bench.clock.now().timestamp(),
-        seed=seed,
+        seed=bench.recorder.session,
         base=base,
         blocked=_blocked(ours, theirs, control),
-        noise=noise,
     )
 
 
@@ -145,3 +128,7 @@ def _is_ready(result: BootResult) -> bool:
 def _inputs(results: Sequence[BootResult]) -> list[str]:
     found = [digest for result in results for digest in (result.digest, *(name for name, _ in result.trials))]
     return found + [name for result in results for name, _ in result.gates]
+
+
+def _reasons(found: Found) -> tuple[str, ...]:
+    return (*found.judgement.reasons, *((f"mend: {found.mend}",) if found.mend else ()))

@@ -14,7 +14,6 @@ from ledger.receipt.model import Trial
 
 TEXT = "text/plain"
 NODE, SOURCE, SIDE, MEASURE = "node", "source", "side", "measure"
-ARM, CONTROL = "arm", "control"
 KeepBlob = Callable[[bytes, str], Descriptor]
 
 

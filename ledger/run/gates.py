@@ -3,7 +3,7 @@
 What it does: takes a gate's reading from evidence, on each node or trial, and says whether the condition holds. What it does
 not do: gather evidence (``host``, ``kernel``, ``telemetry``, ``sides``), or decide what follows from a failed gate (``boot``).
 Rules kept: a pure function of the gate and the evidence, so that an old boot can be judged again from its blobs; the worst node
-decides; what cannot be read, or may be on either side of the limit, gives ``unknown`` with its reason, never ``pass``.
+decides; what cannot be read gives ``unknown`` with its reason, never ``pass``.
 """
 
 import operator
@@ -64,10 +64,9 @@ def judge(gate: GateSpec, evidence: Evidence) -> GateVerdict:
     where = next(sample.where for sample in known if sample.value == worst)
     if len(known) > 1 and where:
         reasons.insert(0, f"the worst of {len(known)}: {where}")
-    unsure = any(_is_unsure(sample, gate.op, limit.number) for sample in known)
     return GateVerdict(
         gate=gate,
-        holds=Holds.UNKNOWN if unsure else Holds.FAIL if fails else Holds.UNKNOWN if unknown else Holds.PASS,
+        holds=Holds.FAIL if fails else Holds.UNKNOWN if unknown else Holds.PASS,
         value=str(units.Quantity(number=worst, dimension=limit.dimension, unit=limit.unit)),
         reason=_said(reasons) or None,
         evidence=taken.pieces,
@@ -128,7 +127,7 @@ def _take(gate: GateSpec, evidence: Evidence) -> Taken:
     if room == "paired":
         return sides.paired(name, gate.of, evidence)
     if room == "greedy":
-        return sides.alike(name, gate.of, evidence)
+        return sides.greedy(gate.of, evidence)
     trials = [trial for trial in evidence.trials if gate.of in (None, trial.measure)]
     return _requests(name, trials) if room == "requests" else _figures(gate.reads, trials)
 
@@ -220,15 +219,6 @@ def _worst(op: str, values: Sequence[float], limit: float) -> float | None:
     if op in (">", ">="):
         return min(values)
     return next((value for value in values if not OPERATORS[op](value, limit)), values[0])
-
-
-def _is_unsure(sample: Sample, op: str, limit: float) -> bool:
-    """Whether the limit lies between the least and the most that a value may be."""
-    if sample.low is None or sample.high is None:
-        return False
-    if op in ("==", "!="):
-        return sample.low < sample.high and sample.low <= limit <= sample.high
-    return OPERATORS[op](sample.low, limit) != OPERATORS[op](sample.high, limit)
 
 
 def _said(reasons: Sequence[str]) -> str:

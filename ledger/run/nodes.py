@@ -19,7 +19,7 @@ from ledger.core.words import Holds
 from ledger.receipt.model import RankConfig, Trial
 from ledger.run import host, kernel, sides
 from ledger.run.conditions import HostBook, cache_condition, host_conditions, load_conditions
-from ledger.run.evidence import ARM, CONTROL, Evidence, Piece, joined, text_piece
+from ledger.run.evidence import Evidence, Piece, joined, text_piece
 from ledger.run.gates import GateVerdict, judge
 from ledger.run.hygiene import clean
 from ledger.run.manifests import MANIFEST
@@ -189,8 +189,8 @@ class BootNodes:
             return None
         return Evidence(
             pieces=(
-                *sides.gather(source, CONTROL, control, read, gate.of),
-                *sides.gather(source, ARM, trials, read, gate.of),
+                *sides.gather(source, sides.CONTROL, control, read, gate.of),
+                *sides.gather(source, sides.ARM, trials, read, gate.of),
             )
         )
 

@@ -16,7 +16,6 @@ from ledger.instruments.base import Instrument
 from ledger.receipt.model import Body, Boot, Gate, Source, Subject, Trial
 from ledger.run.lane import Starter
 from ledger.run.nodes import Care
-from ledger.run.odds import SeenBefore
 from ledger.run.secrets import Concealer
 from ledger.run.watch import Watcher
 from ledger.spec.plan import BootPlan
@@ -55,7 +54,7 @@ class Steps(Protocol):
 
 @frozen(kw_only=True)
 class Bench:
-    """What every step works with: where receipts go, what starts lanes, what was seen before, time, and whoever watches."""
+    """What every step works with: where receipts go, what starts lanes, time, and whoever watches."""
 
     recorder: Recorder
     start: Starter
@@ -65,7 +64,6 @@ class Bench:
     conceal: Concealer
     care: Care
     steps: Steps
-    seen: SeenBefore
     logs: Path
     spec: Source
     site: Source

@@ -11,15 +11,10 @@ from ledger.run.evidence import Piece
 
 @frozen(kw_only=True)
 class Sample:
-    """One value of a reading, and ``where`` it was read (a node, a trial); without a value, ``why``.
-
-    ``low`` and ``high`` are the least and the most that it may be where not all of it could be seen, else None.
-    """
+    """One value of a reading, and ``where`` it was read (a node, a trial); without a value, ``why``."""
 
     where: str = ""
     value: float | None = None
-    low: float | None = None
-    high: float | None = None
     why: str = ""
 
 

@@ -10,9 +10,7 @@ from collections.abc import Mapping
 
 from attrs import define, evolve, field, frozen
 
-from ledger.core.digest import Descriptor
-from ledger.instruments import items
-from ledger.instruments.base import LoadPlan, Reading, Transcript
+from ledger.instruments.base import LoadPlan, Transcript
 from ledger.instruments.openai import chat
 from ledger.instruments.transcript import MEDIA_TYPE, encode
 from ledger.receipt.model import Client, Figure, Instrument, Requests, Subject, Trial
@@ -103,7 +101,7 @@ class TrialRunner:
                 cancelled=reading.cancelled,
                 reasons=reading.reasons,
             ),
-            samples=(samples, *self._items(reading), *keep(sampled.pieces, self.bench.recorder.blob)),
+            samples=(samples, *keep(sampled.pieces, self.bench.recorder.blob)),
             client=Client(
                 name=transcript.client,
                 stamps=transcript.stamps,
@@ -114,10 +112,6 @@ class TrialRunner:
             marks=reading.marks,
             seconds=round(taken.seconds, 3),
         )
-
-    def _items(self, reading: Reading) -> tuple[Descriptor, ...]:
-        """The scored tasks as a blob, where there are some."""
-        return (self.bench.recorder.blob(items.encode(reading.items), items.MEDIA_TYPE),) if reading.items else ()
 
 
 def warm_up(bench: Bench, lane: LiveLane, model: str, requests: int) -> None:

@@ -10,7 +10,7 @@ from typing import Protocol
 from attrs import field, frozen
 
 from ledger.core.words import Outcome, Role, Verdict
-from ledger.receipt.model import Figure, Odds
+from ledger.receipt.model import Figure
 
 
 @frozen(kw_only=True)
@@ -68,13 +68,12 @@ class TrialEnded:
 
 @frozen(kw_only=True)
 class Decided:
-    """A verdict was recorded, with the odds of the rule that gave it."""
+    """A verdict was recorded."""
 
     arm: str
     control: str | None
     verdict: Verdict
     reasons: tuple[str, ...]
-    odds: Odds | None = None
 
 
 @frozen(kw_only=True)

@@ -36,11 +36,6 @@ def _paired(name: str, dimension: str, about: str) -> Readable:
     return Readable(example=f"paired.{name}", dimension=dimension, when=(AFTER,), about=about, of=of, against=True)
 
 
-def _greedy(name: str, dimension: str, about: str) -> Readable:
-    of = "the measure whose replies are compared"
-    return Readable(example=f"greedy.{name}", dimension=dimension, when=(AFTER,), about=about, of=of, needs_of=True, against=True)
-
-
 def _requests(name: str, about: str) -> Readable:
     return Readable(example=f"requests.{name}", dimension="count", when=(AFTER,), about=about, of="one measure; else all")
 
@@ -94,16 +89,15 @@ READINGS: tuple[Readable, ...] = (
     _paired("p", "ratio", "exact two-sided McNemar p of broke and fixed"),
     _paired("mid_p", "ratio", "its mid-p variant, less conservative where few items differ"),
     _paired("smallest_drop", "ratio", "the smallest drop that this many items would show in eight of ten runs at p < 0.05"),
-    _greedy("differs", "count", "prompts whose replies are not character for character the control's to the same requests"),
-    _greedy("agreement", "ratio", "prompts whose replies are the control's, over all that can be judged"),
-    _greedy(
-        "first_difference",
-        "count",
-        "the position, counted from 1, at which the replies to a prompt part, the lowest over the prompts; where none does, "
-        "the one behind the longest reply",
+    Readable(
+        example="greedy.differs",
+        dimension="count",
+        when=(AFTER,),
+        about="replies that are not character for character those of the control to the same requests",
+        of="the measure whose replies are compared",
+        needs_of=True,
+        against=True,
     ),
-    _greedy("median_difference", "count", "the same, the median over the prompts whose replies differ"),
-    _greedy("floor", "ratio", "prompts to which a boot gives one reply however often it is asked: the lower of both sides"),
 )
 _BY_NAME = {item.example: item for item in READINGS}
 

@@ -1,18 +1,25 @@
 """The JSON Schemas of a spec and of a site, for editors and for other programs.
 
 What it does: makes them from the records of ``model``. What it does not do: check references, cycles or units; ``ledger plan``
-does. Rule kept: a document that the schema accepts may still be wrong, and one that it refuses is wrong.
+does. Rules kept: a document that the schema accepts may still be wrong, and one that it refuses is wrong; what an included file
+may hold is not asked of the spec that includes it.
 """
 
 from ledger.core.schema import Schema, document
 from ledger.spec.model import Site, Spec
 
+# What a spec must have and may have from a file that it includes.
+SHARED = ("lanes", "arms", "measures")
 BASE = "https://receipt-ledger.invalid/schemas"
 
 
 def spec_schema() -> Schema:
     """The schema of a spec file."""
-    return document(Spec, title="ledger spec", identifier=f"{BASE}/spec.schema.json", open_records=False)
+    made = document(Spec, title="ledger spec", identifier=f"{BASE}/spec.schema.json", open_records=False)
+    rule = made["$defs"]["Rule"]
+    whole = {"required": list(SHARED), "properties": {"rule": {"required": rule.pop("required")}}}
+    required = [name for name in made["required"] if name not in SHARED]
+    return made | {"required": required, "anyOf": [{"required": ["include"]}, whole]}
 
 
 def site_schema() -> Schema:

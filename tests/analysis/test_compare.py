@@ -17,7 +17,21 @@ BASE = Factors(identity={"engine": "e", "args.--x": "1"}, context={"backend": "p
         (Factors(identity={**BASE.identity, "args.--x": "2"}, context=BASE.context), Comparability.CLEAN, "args.--x"),
         (Factors(identity={"engine": "e"}, context=BASE.context), Comparability.CLEAN, "args.--x"),
         (Factors(identity=BASE.identity, context={"backend": "docker"}), Comparability.CAVEAT, "backend"),
-        (Factors(identity={"engine": "f", "args.--x": "2"}, context=BASE.context), Comparability.CONFOUNDED, "args.--x, engine"),
+        (
+            Factors(identity={**BASE.identity, "args.--x": "2", "args.--y": "3"}, context=BASE.context),
+            Comparability.CONFOUNDED,
+            "args.--x, args.--y",
+        ),
+        (
+            Factors(identity={"engine": "f", "args.--z": "2"}, context=BASE.context),
+            Comparability.CLEAN,
+            "engine (and 2 settings of its launch) alone differs",
+        ),
+        (
+            Factors(identity={"engine": "f", "args.--z": "2", "quantization": "q4"}, context=BASE.context),
+            Comparability.CONFOUNDED,
+            "engine (and 2 settings of its launch), quantization differ",
+        ),
         (Factors(identity={**BASE.identity, "args.--x": "2"}, context={}), Comparability.CAVEAT, "backend"),
     ],
 )

@@ -38,6 +38,7 @@ from ledger.receipt.model import (
     RankConfig,
     Receipt,
     Requests,
+    Serving,
     Source,
     Subject,
     Tool,
@@ -203,7 +204,7 @@ def _correction() -> Correction:
 
 
 def bodies() -> Mapping[str, Body]:
-    """A body of each kind; ``serving`` is one that this version has no record for, with fields of its own."""
+    """A body of each kind; ``omen`` is one that this version has no record for, with fields of its own."""
     return {
         "attempt": _attempt(),
         "boot": _boot(),
@@ -213,7 +214,18 @@ def bodies() -> Mapping[str, Body]:
         "correction": _correction(),
         "claim": _claim(),
         "note": Note(text="the rack was moved: naïve → 東京 😀", by="A Tester", about=(OTHER,)),
-        "serving": Foreign(extra={"node": "n0", "boot": OTHER, "since": "2026-10-18T12:00:00Z", "share": 0.5}),
+        "serving": Serving(
+            lane="L",
+            state="serving",
+            since="2026-10-18T12:00:00Z",
+            by="A Tester",
+            known_as=Evidence.MEASURED,
+            arm="B1",
+            nodes=("n0", "n1"),
+            port=8002,
+            note="behind the balancer",
+        ),
+        "omen": Foreign(extra={"node": "n0", "boot": OTHER, "since": "2026-10-18T12:00:00Z", "share": 0.5}),
     }
 
 

@@ -40,14 +40,10 @@ def transcript_of(plan: LoadPlan) -> Transcript:
 
 
 class InstrumentContract:
-    """The contract; ``make`` gives the instrument, ``parameters`` some that it can be planned with.
-
-    An instrument that is not ``seeded`` asks the same in every trial of every session.
-    """
+    """The contract; ``make`` gives the instrument, ``parameters`` some that it can be planned with."""
 
     make: Callable[[], Instrument]
     parameters: Mapping[str, Any] = {}
-    seeded = True
 
     def planned(self, seed: str = "seed") -> LoadPlan:
         """The plan of ``parameters``."""
@@ -96,7 +92,7 @@ class InstrumentContract:
 
     def test_a_plan_is_a_pure_function_of_parameters_and_seed(self) -> None:
         assert self.planned() == self.planned()
-        assert (self.planned("a") != self.planned("b")) is self.seeded
+        assert self.planned("a") != self.planned("b")
 
     def test_requests_have_ids_of_their_own_and_bodies_that_are_json(self) -> None:
         plan = self.planned()

@@ -11,7 +11,6 @@ from ledger.core.metrics import describe, sort_key
 from ledger.instruments import registry
 from ledger.instruments.base import Instrument
 from ledger.instruments.openai import prompts
-from ledger.instruments.openai.agree import AgreeInstrument
 from ledger.instruments.openai.decode import DecodeInstrument
 from ledger.instruments.openai.prefill import PrefillInstrument
 from tests.instruments.contract import InstrumentContract, transcript_of
@@ -28,17 +27,6 @@ class TestDecodeContract(InstrumentContract):
 class TestDecodeFixedLengthContract(InstrumentContract):
     make = DecodeInstrument
     parameters = {"levels": [2], "categories": ["json"], "max_tokens": 12, "fixed_length": True}  # noqa: RUF012 - read only
-
-
-class TestAgreeContract(InstrumentContract):
-    make = AgreeInstrument
-    parameters = {"count": 3, "repeats": 2, "together": 2, "max_tokens": 12}  # noqa: RUF012 - read only
-    seeded = False
-
-
-class TestAgreeWithoutCacheContract(InstrumentContract):
-    make = AgreeInstrument
-    parameters = {"count": 3, "repeats": 3, "max_tokens": 12, "cache": "off"}  # noqa: RUF012 - read only
 
 
 class TestPrefillContract(InstrumentContract):

@@ -16,8 +16,6 @@ from ledger.instruments.base import IDLE_S, LoadPlan, Request, Wave
 Messages = list[dict[str, str]]
 
 SET_HERE = ("model", "messages", "max_tokens", "stream", "stream_options", "temperature", "top_p", "seed", "ignore_eos")
-# Fields by which a request asks that the prefix cache leave it alone: llama.cpp's, and that of vLLM and SGLang.
-CACHE_PROMPT, CACHE_SALT = "cache_prompt", "cache_salt"
 THINKING = ("server", "off", "on")
 # Fewer tokens than this may be the chat template's own words in front of the tag: no sign of a prompt that was seen before.
 OWN_PREFIX_TOKENS = 16
