@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, time
 from pathlib import Path as File
-from typing import Any
+from typing import Any, NamedTuple
 
 from attrs import field, frozen
 
@@ -197,8 +197,7 @@ def moment_of(text: str) -> datetime | None:
     return when.astimezone(UTC) if when.tzinfo else None
 
 
-@frozen
-class _Wrong:
+class _Wrong(NamedTuple):
     what: str
     path: Path
     value: Any = None
