@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, time
 from pathlib import Path as File
-from typing import Any, NamedTuple
+from typing import Any
 
 from attrs import field, frozen
 
@@ -197,7 +197,8 @@ def moment_of(text: str) -> datetime | None:
     return when.astimezone(UTC) if when.tzinfo else None
 
 
-class _Wrong(NamedTuple):
+@frozen(kw_only=True)
+class _Wrong:
     what: str
     path: Path
     value: Any = None
@@ -206,10 +207,15 @@ class _Wrong(NamedTuple):
 
 def _mistakes(item: Publication) -> Iterator[_Wrong]:
     if item.ledger != FORMAT:
-        yield _Wrong("not a version of this format", ("ledger",), item.ledger, f"it is {FORMAT}")
+        yield _Wrong(what="not a version of this format", path=("ledger",), value=item.ledger, hint=f"it is {FORMAT}")
     for name, edition in item.editions.items():
         if moment_of(edition.at) is None:
-            yield _Wrong("not a date, nor a time with its offset", ("editions", name, "at"), edition.at, 'as in "2026-10-19"')
+            yield _Wrong(
+                what="not a date, nor a time with its offset",
+                path=("editions", name, "at"),
+                value=edition.at,
+                hint='as in "2026-10-19"',
+            )
     boots = [boot.name for boot in item.boots]
     ids = [figure.id for figure in item.figures if figure.id is not None]
     ids += [claim.id for claim in item.claims] + [note.id for note in item.notes]
@@ -217,38 +223,48 @@ def _mistakes(item: Publication) -> Iterator[_Wrong]:
         for key in ("spec", "lane", "arm"):
             if not re.fullmatch(NAME, getattr(boot, key)):
                 yield _Wrong(
-                    "no name", ("boots", index, key), getattr(boot, key), "letters, digits, '.', '_' and '-', 64 at most"
+                    what="no name",
+                    path=("boots", index, key),
+                    value=getattr(boot, key),
+                    hint="letters, digits, '.', '_' and '-', 64 at most",
                 )
     for kind, names in (("boots", boots), ("figures", ids)):
         for name in (name for name, times in Counter(names).items() if times > 1):
-            yield _Wrong(f"{name!r} stands twice", (kind,), name)
+            yield _Wrong(what=f"{name!r} stands twice", path=(kind,), value=name)
     for index, figure in enumerate(item.figures):
         yield from _figure(figure, ("figures", index))
     for index, effect in enumerate(item.effects):
         if (effect.change is None) == (effect.low is None or effect.high is None):
-            yield _Wrong("an effect has a change, or low and high", ("effects", index))
+            yield _Wrong(what="an effect has a change, or low and high", path=("effects", index))
     for index, state in enumerate(item.serving):
         if state.state not in STATES:
-            yield _Wrong("no such state", ("serving", index, "state"), state.state, did_you_mean(state.state, STATES))
+            yield _Wrong(
+                what="no such state", path=("serving", index, "state"), value=state.state, hint=did_you_mean(state.state, STATES)
+            )
         if moment_of(state.since) is None:
-            yield _Wrong("not a date, nor a time with its offset", ("serving", index, "since"), state.since)
+            yield _Wrong(what="not a date, nor a time with its offset", path=("serving", index, "since"), value=state.since)
     yield from _unknown(item, boots, ids)
 
 
 def _figure(figure: ReportedFigure, path: Path) -> Iterator[_Wrong]:
     ranged = figure.low is not None and figure.high is not None
     if (figure.low is None) != (figure.high is None):
-        yield _Wrong("a range has both low and high", path, figure.metric)
+        yield _Wrong(what="a range has both low and high", path=path, value=figure.metric)
     if figure.value is not None and figure.values:
-        yield _Wrong("a value or values, not both", path, figure.metric)
+        yield _Wrong(what="a value or values, not both", path=path, value=figure.metric)
     if figure.value is None and not figure.values and not ranged:
-        yield _Wrong("no value, no values and no range", path, figure.metric)
+        yield _Wrong(what="no value, no values and no range", path=path, value=figure.metric)
     if figure.low is not None and figure.high is not None and figure.low > figure.high:
-        yield _Wrong("low is above high", (*path, "low"), figure.low)
+        yield _Wrong(what="low is above high", path=(*path, "low"), value=figure.low)
     if figure.shots < 0:
-        yield _Wrong("fewer than no shots", (*path, "shots"), figure.shots)
+        yield _Wrong(what="fewer than no shots", path=(*path, "shots"), value=figure.shots)
     if figure.statistic is not None and figure.statistic not in STATISTICS:
-        yield _Wrong("no such statistic", (*path, "statistic"), figure.statistic, did_you_mean(figure.statistic, STATISTICS))
+        yield _Wrong(
+            what="no such statistic",
+            path=(*path, "statistic"),
+            value=figure.statistic,
+            hint=did_you_mean(figure.statistic, STATISTICS),
+        )
 
 
 def _unknown(item: Publication, boots: list[str], ids: list[str]) -> Iterator[_Wrong]:
@@ -267,4 +283,4 @@ def _unknown(item: Publication, boots: list[str], ids: list[str]) -> Iterator[_W
             named += [(("corrections", index, key, at), name, ids) for at, name in enumerate(getattr(correction, key))]
     for path, name, known in named:
         if name not in known:
-            yield _Wrong("nothing of this name stands in the file", path, name, did_you_mean(name, known))
+            yield _Wrong(what="nothing of this name stands in the file", path=path, value=name, hint=did_you_mean(name, known))
