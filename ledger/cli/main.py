@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "diff": ("ledger.cli.diff:diff", "Say what differed between two receipts and what moved."),
     "compare": ("ledger.cli.diff:compare_command", "Say whether two arms or receipts can be compared, and the factors."),
     "show": ("ledger.cli.show:show", "Show one receipt."),
+    "reproduce": ("ledger.cli.reproduce:reproduce", "Print how to make a boot and its figures again."),
     "log": ("ledger.cli.log:log", "List receipts in the order in which they were made."),
     "correct": ("ledger.cli.correct:correct", "Supersede, retract or annotate a receipt, without erasing it."),
     "corrections": ("ledger.cli.corrections:corrections", "List corrections, and conflicts between them."),
