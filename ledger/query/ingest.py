@@ -14,18 +14,23 @@ from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from threading import Thread
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import duckdb
 import orjson
 
 from ledger.core.digest import PREFIX
 from ledger.core.errors import LedgerError, StoreError
+from ledger.core.late import Late
 from ledger.query import wire
-from ledger.receipt import codec
-from ledger.receipt.shape import fits
 from ledger.store import layout, packs
 from ledger.store.packs import Block
+
+if TYPE_CHECKING:
+    from ledger.receipt import codec, shape
+else:
+    codec = Late("ledger.receipt.codec")
+    shape = Late("ledger.receipt.shape")
 
 Connection = duckdb.DuckDBPyConnection
 MAX_BYTES = 64 * 2**20
@@ -165,7 +170,7 @@ def read(path: str) -> tuple[bytes, str | None]:
 
 def _current(data: bytes) -> tuple[bytes, str | None]:
     # The quick check passes over the bytes of what it does not read, and only ASCII needs no look at its encoding.
-    if data.isascii() and b"\n" not in data and fits(data):
+    if data.isascii() and b"\n" not in data and shape.fits(data):
         return data, None
     try:
         return codec.encode(codec.decode(data)), None

@@ -10,18 +10,23 @@ listed is read from its pack, so that nothing is missed while ``packing`` is at 
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from attrs import frozen
 
 from ledger.core import digest
 from ledger.core.digest import Descriptor
 from ledger.core.errors import NoLedgerError, NotFoundError, Place, Problem, StoreError
-from ledger.receipt import codec
-from ledger.receipt.model import Receipt
+from ledger.core.late import Late
 from ledger.store import layout, objects, packs
 from ledger.store.packs import Block, packed_in
 from ledger.store.settings import settings_of
+
+if TYPE_CHECKING:
+    from ledger.receipt import codec
+    from ledger.receipt.model import Receipt
+else:
+    codec = Late("ledger.receipt.codec")
 
 MAX_RECEIPT = 64 * 2**20
 MAX_BLOB = 4 * 2**30
@@ -149,7 +154,7 @@ class Ledger:
         """
         return self.place_of(wanted).path
 
-    def read(self, wanted: str) -> Receipt:
+    def read(self, wanted: str) -> "Receipt":
         """The receipt of a full digest; its bytes are checked against its name.
 
         Raises:
