@@ -35,7 +35,7 @@ from ledger.run.session import find_instruments
 from ledger.spec.change import in_words as change_in_words
 from ledger.spec.docker_run import render, with_texts
 from ledger.spec.interpolate import interpolate, names
-from ledger.spec.model import Measure
+from ledger.spec.model import ENDPOINT, Measure
 from ledger.spec.plan import BootPlan, Plan, RankPlan, make_plan, node_values
 from ledger.store.ledger import Ledger
 
@@ -152,6 +152,9 @@ def added(made: Plan) -> Iterator[str]:
 def _show_commands(made: Plan) -> None:
     for boot in made.boots:
         show_line(f"# boot {boot.position}: arm {boot.arm.id}, lane {boot.declared.id} ({boot.evidence})", "bold")
+        if boot.endpoint is not None:
+            show_line(f"# nothing is started: it is measured at {boot.endpoint.url}")
+            continue
         for rank in boot.ranks:
             if len(boot.ranks) > 1:
                 show_line(f"# rank {rank.rank} on {rank.node.name}")
@@ -188,14 +191,15 @@ def steps(made: Plan) -> Iterator[str]:
     after = [gate.id for gate in made.spec.gates if gate.when != "before"]
     yield from (f"{name} (forbidden here)" if name in made.site.forbid else name for name in made.spec.hygiene)
     yield from (f"gate {name}" for name in before)
-    yield "start"
+    started = made.site.backend != ENDPOINT
+    yield "start" if started else "nothing: it is up"
     yield "one token as the sign of readiness"
     if made.spec.warmup:
         yield f"{made.spec.warmup} warm-up requests"
     for measure in made.spec.measures.values():
         yield measure.id if measure.trials == 1 else f"{measure.id} {measure.trials} times"
     yield from (f"gate {name}" for name in after)
-    yield "stop"
+    yield "stop" if started else "leave it up"
 
 
 def measures(made: Plan) -> Iterator[str]:

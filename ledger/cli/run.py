@@ -26,11 +26,12 @@ from ledger.cli.live import LiveView, headline
 from ledger.cli.screen import show_json, show_remark
 from ledger.cli.sites import SpecAndSite
 from ledger.cli.state import State, json_option, pass_state
-from ledger.core.clock import SystemClock, stamp
+from ledger.core.clock import Clock, SystemClock, stamp
 from ledger.core.errors import ExitCode, StoreError, UsageError
 from ledger.instruments.base import Instrument
 from ledger.receipt.model import Source, Tool
 from ledger.run.conditions import HostBook
+from ledger.run.endpoint import EndpointStarter, keys_of
 from ledger.run.estimate import estimate
 from ledger.run.hashes import HashCache
 from ledger.run.journal import Journal
@@ -42,6 +43,7 @@ from ledger.run.records import Bench, BootResult
 from ledger.run.secrets import Concealer, load_key, places, secrets_in
 from ledger.run.session import Summary, check_all_pins, find_instruments, run_session
 from ledger.run.watch import SessionEnded, Watcher
+from ledger.spec.model import ENDPOINT
 from ledger.spec.plan import Plan
 from ledger.store.git import commit_paths, uncommitted
 from ledger.store.large import send
@@ -49,6 +51,7 @@ from ledger.store.ledger import Ledger
 from ledger.store.session import SessionWriter
 
 TOML = "application/toml"
+Starting = BackendStarter | EndpointStarter
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -94,7 +97,7 @@ def _session(
     with held(locks_folder(os.environ), [rank.node.host for boot in plan.boots for rank in boot.ranks], holder):
         checks = checks_of(ledger, backends.get(plan.site.backend), view, rehash=rehash)
         check_all_pins(plan, checks)
-        start = BackendStarter(backend=backends.get(plan.site.backend), clock=clock, cancel=cancel)
+        start = _starter(plan, clock, cancel)
         # The session's folder is there before its journal, so that a journal always has a session to resume.
         sources = _sources(writer, asked.found, concealer_of(ledger, asked.found))
         journal = asked.journal(ledger, writer, clock, instruments)
@@ -111,10 +114,19 @@ def _session(
     return writer.session, summary
 
 
+def _starter(plan: Plan, clock: Clock, cancel: threading.Event) -> Starting:
+    """What starts the boots of a plan, or takes up the servers that are up."""
+    backend = backends.get(plan.site.backend)
+    if plan.site.backend != ENDPOINT:
+        return BackendStarter(backend=backend, clock=clock, cancel=cancel)
+    keys = keys_of([boot.endpoint for boot in plan.boots if boot.endpoint], os.environ)
+    return EndpointStarter(backend=backend, clock=clock, cancel=cancel, keys=keys)
+
+
 def _bench(
     ledger: Ledger,
     writer: SessionWriter,
-    start: BackendStarter,
+    start: Starting,
     instruments: dict[str, Instrument],
     found: SpecAndSite,
     checks: Checks,
@@ -164,7 +176,7 @@ def concealer_of(ledger: Ledger, found: SpecAndSite) -> Concealer:
     return Concealer(
         key=load_key(ledger.state),
         places=places(ledger.root, sys.prefix, str(Path.home())),
-        known=secrets_in(os.environ, *asked),
+        known=secrets_in(os.environ, *asked, named=[each.api_key_env or "" for each in found.site.value.endpoints.values()]),
     )
 
 

@@ -40,6 +40,18 @@ def agree(resolved: Sequence[RankConfig], observed: Sequence[Observed], served: 
     return Agreement(state=state, differences=tuple(differences), unseen=tuple(unseen))
 
 
+def reported(model: str, facts: Mapping[str, Any]) -> Agreement:
+    """Whether a server that was not started here says that it serves ``model``: all that it could be held against."""
+    models = facts.get("models")
+    if not isinstance(models, list):
+        said = "which models it serves" if facts else "anything of itself"
+        return Agreement(state=UNVERIFIED, unseen=(f"the server does not say {said}",))
+    if model not in models:
+        served = ", ".join(map(str, models))
+        return Agreement(state=DIFFERS, differences=(Difference(field="server.models", resolved=model, observed=served),))
+    return Agreement(state=AGREES)
+
+
 def conceal(agreement: Agreement, concealer: Concealer) -> Agreement:
     """The same agreement with its values concealed, as the receipt keeps it."""
     return Agreement(

@@ -14,11 +14,11 @@ from attrs import evolve, frozen
 from ledger.backends.base import Observed
 from ledger.core.digest import Descriptor
 from ledger.core.errors import BackendError
-from ledger.core.words import Holds, Outcome
+from ledger.core.words import FieldClass, Holds, Outcome
 from ledger.receipt.codec import fingerprint
 from ledger.receipt.model import Agreement, Attempt, Boot, Factors, Gate, RankConfig, Subject, Trial
 from ledger.run import host
-from ledger.run.agreement import UNVERIFIED, agree, conceal, observed_tree
+from ledger.run.agreement import UNVERIFIED, agree, conceal, observed_tree, reported
 from ledger.run.evidence import Evidence, keep, text_piece
 from ledger.run.gates import GateVerdict, blocks, gate_receipt
 from ledger.run.lane import LiveLane, Readiness, log_path, ready_within_s
@@ -27,9 +27,11 @@ from ledger.run.preflight import check_pins
 from ledger.run.records import TEXT, Bench, BootResult
 from ledger.run.trial import TrialRunner, warm_up
 from ledger.run.watch import BootEnded, BootStarted, Phase
+from ledger.spec.factors import NOT_KNOWN_HERE, reported_factors, split
 from ledger.spec.model import GateSpec
 from ledger.spec.plan import BootPlan
 
+NOTHING: Mapping[str, str] = {}
 LOG_TAIL = 4_000
 LOG_LIMIT = 4 * 2**20
 ALIVE = GateSpec(
@@ -73,6 +75,7 @@ class BootRunner:
         self._gate_receipts: list[tuple[str, Gate]] = []
         self._conditions: Mapping[str, str] = {"position": str(plan.position)}
         self._evidence: tuple[Descriptor, ...] = ()
+        self._unread: list[str] = []
         bench.steps.note("attempt", position=plan.position, arm=subject.arm, number=number)
         self._attempt = bench.recorder.record(
             Attempt(
@@ -133,7 +136,12 @@ class BootRunner:
         self._bench.watch(Phase(name="hygiene"))
         self._conditions, pieces = self._nodes.prepare()
         self._evidence = keep(pieces, self._bench.recorder.blob)
-        return self._record_gates(self._nodes.gates_before(), None)
+        refusals = self._record_gates(self._nodes.gates_before(), None)
+        if self._plan.endpoint is None:
+            return refusals
+        # Nothing is booted at an endpoint, so that there is no boot to refuse: what cannot be known blocks the verdict.
+        self._unread = refusals
+        return []
 
     def _with(self, lane: LiveLane, warmup: int) -> BootResult:
         ready = lane.wait_ready(ready_within_s(self._plan))
@@ -144,18 +152,21 @@ class BootRunner:
         self._note("gates")
         verdicts = self._nodes.gates_after([trial for _, trial in trials], sampled, _processes(lane.observe()))
         blocked = self._record_gates([self._alive(lane), *verdicts], result.digest)
-        return evolve(result, trials=tuple(trials), gates=tuple(self._gate_receipts), blocked=tuple(blocked))
+        return evolve(result, trials=tuple(trials), gates=tuple(self._gate_receipts), blocked=(*self._unread, *blocked))
 
     def _observed_boot(self, lane: LiveLane, ready: Readiness) -> Boot:
         observed = lane.observe()
         resolved = lane.resolved()
         served = self._nodes.served(resolved, observed)
-        agreement = agree(resolved, observed, served)
+        facts = lane.server_facts()
+        is_ours = self._plan.endpoint is None
+        agreement = agree(resolved, observed, served) if is_ours else reported(self._model, facts)
         return self._boot(
             ready.outcome,
             ready=ready,
             resolved=resolved,
-            observed=observed_tree(observed, lane.server_facts(), self._bench.conceal, served),
+            observed=observed_tree(observed, facts, self._bench.conceal, served),
+            reported={} if is_ours else reported_factors(facts),
             agreement=conceal(agreement, self._bench.conceal),
         )
 
@@ -168,8 +179,9 @@ class BootRunner:
         resolved: Sequence[RankConfig] = (),
         observed: Mapping[str, Any] | None = None,
         agreement: Agreement | None = None,
+        reported: Mapping[str, str] = NOTHING,
     ) -> Boot:
-        factors = self._factors()
+        factors = self._factors(reported)
         logs, tail = self._logs()
         hide = self._bench.conceal
         return Boot(
@@ -183,7 +195,7 @@ class BootRunner:
             observed=observed or {},
             agreement=agreement or Agreement(state=UNVERIFIED),
             conditions=self._conditions,
-            seconds=round(ready.seconds, 3) if ready else None,
+            seconds=round(ready.seconds, 3) if ready and self._plan.endpoint is None else None,
             reason=hide.text(reason) if reason else None,
             log_tail=None if outcome is Outcome.READY else tail,
             logs=logs,
@@ -205,11 +217,13 @@ class BootRunner:
         gates = tuple(self._gate_receipts)
         return BootResult(plan=self._plan, subject=self._subject, digest=digest, boot=boot, gates=gates, at=at)
 
-    def _factors(self) -> Factors:
-        hide = self._bench.conceal
+    def _factors(self, reported: Mapping[str, str]) -> Factors:
+        """The factors of the plan, of this machine where it runs something, and of what a server says of itself."""
+        hide, said = self._bench.conceal, split(reported)
+        here = host.context() if self._plan.endpoint is None else {"host": NOT_KNOWN_HERE}
         return Factors(
-            identity=_flat(hide.tree(self._plan.identity)),
-            context=_flat(hide.tree({**self._plan.context, **host.context()})),
+            identity=_flat(hide.tree({**self._plan.identity, **said[FieldClass.IDENTITY]})),
+            context=_flat(hide.tree({**self._plan.context, **said[FieldClass.CONTEXT], **here})),
             provenance=_flat(hide.tree(self._plan.provenance)),
         )
 
@@ -230,11 +244,10 @@ class BootRunner:
 
     def _trials(self, lane: LiveLane, boot: str, warmup: int) -> tuple[list[tuple[str, Trial]], list[Evidence]]:
         """Every trial while the server lives, and what its nodes did meanwhile."""
-        model = self._plan.lane.served_model or self._plan.lane.model
         if warmup:
-            warm_up(self._bench, lane, model, warmup)
+            warm_up(self._bench, lane, self._model, warmup)
         run = TrialRunner(
-            bench=self._bench, lane=lane, subject=self._subject, boot=boot, model=model, telemetry=self._nodes.watch()
+            bench=self._bench, lane=lane, subject=self._subject, boot=boot, model=self._model, telemetry=self._nodes.watch()
         )
         found: list[tuple[str, Trial]] = []
         for measure in self._plan.measures:
@@ -247,6 +260,11 @@ class BootRunner:
                 found.append(run.trial(measure, number))
         return found, run.sampled
 
+    @property
+    def _model(self) -> str:
+        """The model's name in the API."""
+        return self._plan.lane.served_model or self._plan.lane.model
+
     def _note(self, step: str, **facts: str | int) -> None:
         self._bench.steps.note(step, position=self._plan.position, arm=self._subject.arm, **facts)
 
@@ -255,7 +273,8 @@ class BootRunner:
         log = "\n".join(self._log_text(rank.rank) for rank in self._plan.ranks)
         holds = Holds.FAIL if exits else Holds.PASS
         piece = text_piece("", "logs", log)
-        return GateVerdict(gate=ALIVE, holds=holds, value=str(len(exits)), evidence=(piece,) if log else ())
+        reason = "; ".join(item.reason for item in exits if item.reason) or None
+        return GateVerdict(gate=ALIVE, holds=holds, value=str(len(exits)), reason=reason, evidence=(piece,) if log else ())
 
     def _record_gates(self, verdicts: Sequence[GateVerdict], boot: str | None) -> list[str]:
         """Record what the gates said; the texts of those that block."""

@@ -85,7 +85,7 @@ def cache_condition(folders: Sequence[str], nodes: Sequence[Reach]) -> dict[str,
     if not folders:
         return {}
     states = [_cache_state(folder, reach) for folder in folders for reach in nodes]
-    return {"jit_cache": next((state for state in (COLD, UNKNOWN) if state in states), WARM)}
+    return {"jit_cache": next((state for state in (COLD, UNKNOWN) if state in states), WARM if states else UNKNOWN)}
 
 
 def load_conditions(evidence: Evidence, neighbours: Sequence[str]) -> dict[str, str]:

@@ -24,7 +24,7 @@ BUILT_IN: Mapping[str, Action] = {
     "drop_caches": Action(id="drop_caches", argv=("tee", "/proc/sys/vm/drop_caches"), stdin="3\n", privilege="root"),
 }
 COUNTERS = ("MemFree", "MemAvailable", "Buffers", "Cached", "Dirty", "SwapFree")
-DONE, FORBIDDEN = "done", "forbidden"
+DONE, FORBIDDEN, NOT_DONE = "done", "forbidden", "not done: no node is reached"
 LIMIT_S = 600.0
 
 
@@ -40,6 +40,8 @@ def clean(names: Sequence[str], site: Site, nodes: Sequence[Reach], conceal: Con
     """Do the actions ``names`` on every node; each action on all nodes before the next one."""
     if not names:
         return Hygiene(conditions={"hygiene": "none"})
+    if not nodes:
+        return Hygiene(conditions={f"hygiene.{name}": NOT_DONE for name in names})
     states: dict[str, str] = {}
     told: dict[str, list[Mapping[str, object]]] = {reach.node: [] for reach in nodes}
     for name in names:

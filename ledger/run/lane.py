@@ -173,6 +173,7 @@ class HttpLane:
     clock: Clock
     cancel: threading.Event
     started_ns: int
+    api_key: str | None = field(default=None, repr=False)
     _tokenize: Tokenize | None = field(default=None, init=False)
 
     def wait_ready(self, within_s: float) -> Readiness:
@@ -182,7 +183,7 @@ class HttpLane:
             if ended := self.exits():
                 told = ", ".join(str(item) for item in ended)
                 return Readiness(outcome=Outcome.FAILED, seconds=self._elapsed(), reason=told)
-            answer = probe.generate_once(self.base_url, self.model, timeout_s=min(left, PROBE_TIMEOUT_S))
+            answer = probe.generate_once(self.base_url, self.model, timeout_s=min(left, PROBE_TIMEOUT_S), api_key=self.api_key)
             if answer is None:
                 return Readiness(outcome=Outcome.READY, seconds=self._elapsed())
             reason = answer
@@ -199,17 +200,17 @@ class HttpLane:
 
     def server_facts(self) -> Mapping[str, Any]:
         """Plain answers of ``/version``, ``/props`` and ``/v1/models``, where the server has them."""
-        return probe.server_facts(self.base_url)
+        return probe.server_facts(self.base_url, api_key=self.api_key)
 
     def tokenizer(self) -> Tokenize | None:
         """The server's own count, found once."""
         if self._tokenize is None:
-            self._tokenize = probe.server_tokenizer(self.base_url, self.model)
+            self._tokenize = probe.server_tokenizer(self.base_url, self.model, api_key=self.api_key)
         return self._tokenize
 
     def execute(self, plan: LoadPlan, wave_done: WaveDone) -> Transcript:
         """Send the plan with one thread for each stream."""
-        return HttpClient(self.base_url, cancel=self.cancel).execute(plan, wave_done)
+        return HttpClient(self.base_url, api_key=self.api_key, cancel=self.cancel).execute(plan, wave_done)
 
     def exits(self) -> Sequence[Exit]:
         """The ranks that have ended."""

@@ -27,7 +27,7 @@ from ledger.run.preflight import Checks, check_manifest, nodes_of
 from ledger.run.secrets import Concealer
 from ledger.run.serving import Served, serving
 from ledger.run.sides import ReadBlob
-from ledger.run.telemetry import Telemetry
+from ledger.run.telemetry import TELEMETRY, Telemetry
 from ledger.spec.model import GateSpec, Site, Spec
 from ledger.spec.plan import BootPlan
 
@@ -111,7 +111,8 @@ class BootNodes:
 
     def gates_after(self, trials: Sequence[Trial], sampled: Sequence[Evidence], own: Iterable[int]) -> list[GateVerdict]:
         """The gates of ``during`` and ``after``; ``own`` are the processes of the boot's ranks."""
-        during = joined([Evidence(nodes=self._names()), *sampled, *self._kernel_logs()])
+        unread = self._unreached((TELEMETRY, kernel.SOURCE))
+        during = joined([Evidence(nodes=self._names(), unread=unread), *sampled, *self._kernel_logs()])
         verdicts = [judge(gate, during) for gate in self._gates("during")]
         gates = self._gates("after")
         read = self._read("after", (os.getpid(), *own)) if any(_is_of_nodes(gate) for gate in gates) else Evidence()
@@ -156,14 +157,16 @@ class BootNodes:
         parts = [self._read_one(reach, wanted, own) for reach in self.reaches]
         names = dict.fromkeys(gate.of or "" for gate in gates if gate.reads == "manifest.differs")
         parts += [self._manifest(name, reach) for name in names for reach in self.reaches]
-        return joined([Evidence(nodes=self._names(), unread=self._unreached()), *parts])
+        sources = [host.MEMINFO, host.LOADAVG, host.SENSORS, *(MANIFEST + name for name in names)]
+        sources += [*(host.DISK + path for path in wanted.disks), *(host.PROCESSES + pattern for pattern in wanted.patterns)]
+        unread = self._unreached(sources)
+        return joined([Evidence(nodes=self._names(), unread=unread), *parts])
 
     def _read_one(self, reach: Reach, wanted: host.Wanted, own: Sequence[int]) -> Evidence:
         root = str(self.care.checks.root) if isinstance(reach, LocalReach) else "."
         return host.read_node(reach, wanted, self.care.conceal, own=own, folder=root)
 
-    def _unreached(self) -> dict[tuple[str, str], str]:
-        sources = (host.MEMINFO, host.LOADAVG, host.SENSORS)
+    def _unreached(self, sources: Sequence[str]) -> dict[tuple[str, str], str]:
         return {(node, source): why for node, why in self.unreached.items() for source in sources}
 
     def _manifest(self, name: str, reach: Reach) -> Evidence:

@@ -75,7 +75,12 @@ def nodes_of(boot: BootPlan) -> tuple[Node, ...]:
 
 
 def check_pins(boot: BootPlan, checks: Checks) -> Preflight:
-    """Hold every pin of ``boot`` against every node of it; paths in pins are relative to the ledger's folder."""
+    """Hold every pin of ``boot`` against every node of it; paths in pins are relative to the ledger's folder.
+
+    No pin can be held against a server that is up somewhere; its boot says so.
+    """
+    if boot.endpoint is not None:
+        return Preflight(values={}, problems=())
     values = {"python": sys.executable}
     problems: list[Problem] = []
     for node in nodes_of(boot):

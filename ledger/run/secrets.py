@@ -11,7 +11,7 @@ import hmac
 import os
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -121,9 +121,17 @@ class Concealer:
         return self.value(value) if isinstance(value, str) and NAMED.search(name) else self.tree(value)
 
 
-def secrets_in(*environments: Mapping[str, str]) -> tuple[str, ...]:
-    """The values of secret-named variables, longest first; short ones are left out, since they stand in innocent words too."""
-    values = {value for env in environments for name, value in env.items() if NAMED.search(name) and len(value) >= SHORTEST}
+def secrets_in(*environments: Mapping[str, str], named: Collection[str] = ()) -> tuple[str, ...]:
+    """The values of variables named like secrets or ``named``, longest first.
+
+    Short ones are left out, since they stand in innocent words too.
+    """
+    values = {
+        value
+        for env in environments
+        for name, value in env.items()
+        if (name in named or NAMED.search(name)) and len(value) >= SHORTEST
+    }
     return tuple(sorted((value for value in values if not value.startswith(PREFIX)), key=lambda value: (-len(value), value)))
 
 

@@ -33,7 +33,8 @@ def settle(bench: Bench, plan: BootPlan, each: Try, nodes: BootNodes, gates: Seq
             evidence = keep(verdict.evidence, bench.recorder.blob)
             body = gate_receipt(verdict, boot.subject, each.attempt, digest, evidence)
             found.append((bench.recorder.record(body), body))
-    blocked = [text for _, gate in found if gate.boot is not None and (text := _blocks(gate, gates))]
+    counted = [gate for _, gate in found if gate.boot is not None or boot.outcome is Outcome.READY]
+    blocked = [text for gate in counted if (text := _blocks(gate, gates))]
     return BootResult(
         plan=plan,
         subject=boot.subject,

@@ -16,10 +16,12 @@ from ledger.core.words import Role
 from ledger.spec import values
 from ledger.spec.bases import Line, cycles, lines
 from ledger.spec.change import count_changes, settings
+from ledger.spec.endpoint import check_endpoints
 from ledger.spec.gates import check_gate
 from ledger.spec.locate import Path
 from ledger.spec.model import (
     ACTIONS,
+    ENDPOINT,
     FORMAT,
     MAX_BOOTS,
     MAX_INCLUDES,
@@ -89,9 +91,9 @@ def check_site(site: Site, complain: Complain) -> None:
     values.name(site.name, ("name",), complain)
     values.filled(site.backend, ("backend",), complain)
     values.quantity_between(site.pause, "time", "0 s", "24 h", ("pause",), complain)
-    if not site.nodes:
+    if not site.nodes and site.backend != ENDPOINT:
         complain("no nodes: a site has at least one", path=("nodes",))
-    if _too_long(site, ("nodes", "placement", "stand_ins", "scale", "actions", "forbid", "neighbours"), complain):
+    if _too_long(site, ("nodes", "placement", "stand_ins", "endpoints", "scale", "actions", "forbid", "neighbours"), complain):
         return
     values.unique([node.name for node in site.nodes], ("nodes",), "name", complain)
     for index, node in enumerate(site.nodes):
@@ -101,6 +103,7 @@ def check_site(site: Site, complain: Complain) -> None:
     for name, stand_in in site.stand_ins.items():
         values.name(name, ("stand_ins", name), complain)
         _stand_in(stand_in, ("stand_ins", name), complain)
+    check_endpoints(site, complain)
     for name, action in site.actions.items():
         _action(action, ("actions", name), complain)
     for key in ("forbid", "elevate", "neighbours"):

@@ -7,6 +7,7 @@ behaviour is left out of its fingerprint; values that only the node knows stay p
 
 import shlex
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ledger.core.words import FieldClass
 from ledger.spec.change import Setting, settings
@@ -27,8 +28,13 @@ CLASSES: Mapping[str, tuple[FieldClass, str]] = {
     "recipe_revision": (FieldClass.PROVENANCE, "as recipe"),
     "args.--alias": (FieldClass.PROVENANCE, "the name in the API"),
     "args.--served-model-name": (FieldClass.PROVENANCE, "the name in the API"),
+    "declared.": (FieldClass.PROVENANCE, "a pin of a lane that was not started here, so that it was held against nothing"),
+    "server.max_total_num_tokens": (FieldClass.CONTEXT, "follows the memory that was free when the server started"),
     "title": (FieldClass.PROVENANCE, "a remark"),
 }
+
+NOT_KNOWN_HERE, UNVERIFIED = "not known here", "unverified"
+DECLARED = ("engine", "model", "model_revision", "quantization")
 
 
 def classify(key: str) -> FieldClass:
@@ -65,6 +71,20 @@ def lane_factors(lane: Lane) -> dict[str, str]:
     found |= {f"manifest.{name}": pin.sha256 for name, pin in lane.manifests.items()}
     found |= {f"image_label.{name}": value for name, value in lane.image_labels.items()}
     return found
+
+
+def declared_factors(lane: Lane) -> dict[str, str]:
+    """What a lane says of a server that is up: engine and model by their names; pins, held against nothing, as remarks."""
+    found = lane_factors(lane)
+    return {key if key in DECLARED else f"declared.{key}": value for key, value in found.items()}
+
+
+def reported_factors(facts: Mapping[str, Any]) -> dict[str, str]:
+    """What a server says of itself as factors; that it says nothing is one too."""
+    said = {
+        f"server.{name}": ", ".join(map(str, value)) if isinstance(value, list) else str(value) for name, value in facts.items()
+    }
+    return said or {"server": UNVERIFIED}
 
 
 def launch_factors(argv: Sequence[str], env: Mapping[str, str]) -> dict[str, str]:

@@ -5,17 +5,20 @@ Rules kept: every mistake is told at once, in the file where it can be mended; a
 started is a mistake, for its figures would be those of its base under another name.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import attrs
 
 from ledger.core.errors import Collected, did_you_mean, nearest
 from ledger.spec.bases import Line, lines
 from ledger.spec.change import count_changes, in_words, not_there, sets_something
+from ledger.spec.endpoint import target
 from ledger.spec.load import Loaded
-from ledger.spec.model import ACTIONS, MAX_ENTRIES, Change, Lane, Site, Spec, StandIn
+from ledger.spec.model import ACTIONS, ENDPOINT, MAX_ENTRIES, Change, Lane, Site, Spec, StandIn
 from ledger.spec.order import control_of
 from ledger.spec.resolve import Resolved
+
+OF_NODES = ("host", "kernel", "manifest")
 
 
 def problems(spec: Loaded[Spec], site: Loaded[Site], arms: Mapping[str, Resolved], only: Collection[str]) -> Collected:
@@ -26,11 +29,14 @@ def problems(spec: Loaded[Spec], site: Loaded[Site], arms: Mapping[str, Resolved
             found.add("unknown arm", value=name, hint=did_you_mean(name, arms))
     chosen = {each.id: arms[each.id] for arm in arms.values() if not only or arm.arm.id in only for each in arm.line}
     for name in dict.fromkeys(arm.declared.id for arm in chosen.values()):
-        stand_in = site.value.stand_ins.get(name)
-        if stand_in is None:
+        if site.value.backend == ENDPOINT:
+            _endpoint(spec, site, spec.value.lanes[name], found)
+        elif name not in site.value.stand_ins:
             _lane(spec, site, spec.value.lanes[name], found)
     for index, arm in enumerate(spec.value.arms):
-        if arm.id in chosen:
+        if arm.id in chosen and site.value.backend == ENDPOINT:
+            _arm_of_endpoint(spec, site, chosen[arm.id], index, found)
+        elif arm.id in chosen:
             _arm(spec, site, chosen[arm.id], index, arms, found)
     _scales(spec, site, found)
     _hygiene(spec, site, found)
@@ -61,11 +67,32 @@ def remarks(spec: Spec, site: Site, arms: Mapping[str, Resolved]) -> tuple[str, 
         said.append(f"the stand-in starts {', '.join(idle)} as their base: their figures say nothing of the change")
     if spec.rule is not None and all(arm.boots == 1 for arm in spec.arms):
         said.append("one boot for each arm: no noise band is known, so no effect can be told from noise; see `boots`")
+    said += _of_endpoints(spec, site, arms)
     said += _controls(spec, arms)
     for name in sorted(set(site.stand_ins) - set(spec.lanes)):
         if near := nearest(name, spec.lanes):
             said.append(f"site {site.name!r} stands in for lane {name!r}, which this spec does not have; is {near!r} meant?")
     return tuple(said)
+
+
+def _of_endpoints(spec: Spec, site: Site, arms: Mapping[str, Resolved]) -> Iterator[str]:
+    """What cannot be done or known where nothing is started."""
+    targets = [found for arm in arms.values() if (found := target(site, arm.declared.id, arm.line))]
+    if not targets:
+        return
+    unread = [gate.id for gate in spec.gates if gate.reads.partition(".")[0] in OF_NODES]
+    if unread:
+        yield f"not known here, so that they hold for no endpoint and block a verdict: {_gates(unread)}"
+    if spec.hygiene:
+        yield f"not done here, since no node of an endpoint is reached: {', '.join(spec.hygiene)}"
+    if any(arm.arm.boots > 1 for arm in arms.values()):
+        yield "an endpoint is not started again: its rounds are visits to one start, and say nothing of the spread between boots"
+    for host in sorted({each.host for each in targets if each.tells_its_key}):
+        yield f"the API key goes to {host} over http, in clear text: take https, or a tunnel"
+
+
+def _gates(names: Sequence[str]) -> str:
+    return ("gate " if len(names) == 1 else "gates ") + ", ".join(names)
 
 
 def _controls(spec: Spec, arms: Mapping[str, Resolved]) -> Iterator[str]:
@@ -109,6 +136,21 @@ def _lane(spec: Loaded[Spec], site: Loaded[Site], lane: Lane, found: Collected) 
         what = f"lane {lane.id!r} needs {lane.nodes} nodes, and site {site.value.name!r} has {given}"
         what += " for it" if lane.id in site.value.placement else ""
         found.add(what, place=place, hint=f"add nodes to {site.file}, or a [stand_ins.{lane.id}]")
+
+
+def _endpoint(spec: Loaded[Spec], site: Loaded[Site], lane: Lane, found: Collected) -> None:
+    if lane.id not in site.value.endpoints:
+        hint = f"add [endpoints.{lane.id}] to {site.file}, or name the arms to measure with --only"
+        what = f"site {site.value.name!r} has no endpoint for lane {lane.id!r}"
+        found.add(what, place=spec.place("lanes", lane.id), hint=hint)
+
+
+def _arm_of_endpoint(spec: Loaded[Spec], site: Loaded[Site], arm: Resolved, index: int, found: Collected) -> None:
+    endpoint = site.value.endpoints.get(arm.declared.id)
+    if endpoint is not None and count_changes(arm.arm.change) and arm.arm.id not in endpoint.arms:
+        hint = f"add it to [endpoints.{endpoint.id}.arms] of {site.file} with the URL of a server that runs so"
+        what = "nothing is started at an endpoint, so that this arm needs a server of its own"
+        found.add(what, place=spec.place("arms", index), value=arm.arm.id, hint=hint)
 
 
 def _arm(

@@ -19,6 +19,7 @@ FORMAT = 1
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 SHA256 = r"[0-9a-f]{64}"
 VARIABLE_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+URL = r"https?://\S"
 PACKAGE = r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?"
 
 MAX_ITEMS = 1000
@@ -36,6 +37,7 @@ PRIVILEGES = ("none", "root")
 ACTIONS = ("sync", "compact_memory", "drop_caches")
 NEIGHBOURS = ("vllm", "sglang", "llama-server", "llama_server", "trtllm", "tensorfold")
 ON_FAIL = ("block", "mark")
+ENDPOINT = "endpoint"  # the backend that starts nothing
 
 # What a field is to the reader: the key of its table in the table above, or whatever keys of its table no other field takes.
 KEY: Mapping[str, str] = {"reads": "key"}
@@ -325,13 +327,28 @@ class StandIn:
 
 
 @frozen(kw_only=True)
+class Endpoint:
+    """A server that is up and serves a lane: measured, never started or stopped.
+
+    ``api_key_env`` names the variable of the runner's environment that holds the API key. ``arms`` maps an arm of the lane to the
+    URL of the server that runs with its change.
+    """
+
+    id: str = field(metadata=KEY)
+    url: str = field(metadata=limited(pattern=URL))
+    api_key_env: str | None = field(default=None, metadata=whole(VARIABLE_NAME))
+    arms: Mapping[str, str] = field(factory=dict)
+
+
+@frozen(kw_only=True)
 class Site:
     """Where it runs: the backend, the nodes, stand-ins for lanes, and parameters scaled to what is here.
 
     ``placement`` maps a lane's id to the names of its nodes, head first; a lane without one takes the nodes in their order.
     ``pause`` is the time between the start of the workers and that of the head. ``scale`` maps a measure's id to parameters
-    that replace the spec's; it applies to stand-ins only. ``speed`` is a rough ``prefill_tok_s``, ``decode_tok_s`` and ``boot_s``
-    for the estimate of ``ledger plan``. ``actions`` are more actions of hygiene, ``forbid`` names those that are not done here,
+    that replace the spec's; it applies to stand-ins only. ``endpoints`` are the servers of the backend ``endpoint``, by lane;
+    such a site has no nodes. ``speed`` is a rough ``prefill_tok_s``, ``decode_tok_s`` and ``boot_s`` for the estimate of
+    ``ledger plan``. ``actions`` are more actions of hygiene, ``forbid`` names those that are not done here,
     and ``elevate`` is the argv in front of one that needs root. ``neighbours`` are words of the command lines of servers that
     would disturb a boot.
     """
@@ -339,10 +356,11 @@ class Site:
     ledger: int = field(metadata=limited(const=FORMAT))
     name: str = field(metadata=whole(NAME))
     backend: str = field(default="process", metadata=limited(pattern=r"\S"))
-    nodes: tuple[Node, ...] = field(metadata=limited(minItems=1, maxItems=MAX_ITEMS))
+    nodes: tuple[Node, ...] = field(default=(), metadata=limited(maxItems=MAX_ITEMS))
     placement: Mapping[str, tuple[str, ...]] = field(factory=dict, metadata=keyed(NAME, maxProperties=MAX_ITEMS))
     pause: str = "0 s"
     stand_ins: Mapping[str, StandIn] = field(factory=dict, metadata=keyed(NAME, maxProperties=MAX_ITEMS))
+    endpoints: Mapping[str, Endpoint] = field(factory=dict, metadata=keyed(NAME, maxProperties=MAX_ITEMS))
     scale: Mapping[str, Mapping[str, Any]] = field(factory=dict, metadata=limited(maxProperties=MAX_ITEMS))
     speed: Mapping[str, float] = field(factory=dict, metadata=limited(propertyNames={"enum": SPEEDS}))
     actions: Mapping[str, Action] = field(factory=dict, metadata=keyed(NAME, maxProperties=MAX_ITEMS))

@@ -18,8 +18,9 @@ from ledger.core.errors import SpecError
 from ledger.core.words import Evidence, FieldClass
 from ledger.spec import factors
 from ledger.spec.bases import lines
-from ledger.spec.change import sets_something
+from ledger.spec.change import count_changes, in_words, sets_something
 from ledger.spec.docker_run import factors_of, with_texts
+from ledger.spec.endpoint import Target, target
 from ledger.spec.interpolate import interpolate, interpolate_stable
 from ledger.spec.joint import problems, remarks, too_large
 from ledger.spec.load import Loaded
@@ -56,7 +57,8 @@ class BootPlan:
 
     ``position`` counts from 1, and so does ``round``; ``added`` is why a boot is made that nobody asked for. ``requested`` is
     the spec's side and the site's side as plain data, for the receipt.
-    ``identity``, ``context`` and ``provenance`` are the factors known before the boot.
+    ``identity``, ``context`` and ``provenance`` are the factors known before the boot. With an ``endpoint`` nothing is started:
+    the one rank stands for the server that is up there.
     """
 
     position: int
@@ -71,6 +73,7 @@ class BootPlan:
     files: Mapping[str, FilePin] = field(factory=dict)
     packages: Mapping[str, str] = field(factory=dict)
     pause_s: float = 0.0
+    endpoint: Target | None = None
     requested: Mapping[str, object] = field(factory=dict)
     identity: Mapping[str, str] = field(factory=dict)
     context: Mapping[str, str] = field(factory=dict)
@@ -130,9 +133,9 @@ def lineage(arm: Arm, spec: Spec) -> list[Arm]:
 
 
 def _boot(position: int, slot: Slot, arm: Resolved, spec: Spec, site: Site) -> BootPlan:
-    nodes = site.nodes_of(arm.declared.id)
-    ranks = tuple(_rank(rank, nodes[rank], arm, site) for rank in range(arm.lane.nodes))
-    found = factors.split(_factors(arm, ranks, site))
+    there = target(site, arm.declared.id, arm.line)
+    ranks = _ranks(arm, site) if there is None else (_stand_alone(there, site),)
+    found = factors.split(_factors(arm, ranks, site) if there is None else _endpoint_factors(arm, site))
     scaled = arm.stand_in is not None
     return BootPlan(
         position=position,
@@ -147,11 +150,22 @@ def _boot(position: int, slot: Slot, arm: Resolved, spec: Spec, site: Site) -> B
         files=arm.lane.files,
         packages=arm.lane.packages,
         pause_s=units.parse(site.pause, dimension="time").number,
+        endpoint=there,
         requested=_requested(arm, site),
         identity=found[FieldClass.IDENTITY],
         context=found[FieldClass.CONTEXT],
         provenance=found[FieldClass.PROVENANCE],
     )
+
+
+def _ranks(arm: Resolved, site: Site) -> tuple[RankPlan, ...]:
+    nodes = site.nodes_of(arm.declared.id)
+    return tuple(_rank(rank, nodes[rank], arm, site) for rank in range(arm.lane.nodes))
+
+
+def _stand_alone(there: Target, site: Site) -> RankPlan:
+    """The one rank of an endpoint: a node that has the site's name and is never reached, and no command."""
+    return RankPlan(rank=0, node=Node(name=site.name, host=there.host), argv=())
 
 
 def _rank(rank: int, node: Node, arm: Resolved, site: Site) -> RankPlan:
@@ -186,6 +200,14 @@ def _factors(arm: Resolved, ranks: Sequence[RankPlan], site: Site) -> dict[str, 
         return found | {"stand_in.why": arm.stand_in.why}
     told = [each.change.about for each in arm.line if each.change.about and not sets_something(each.change)]
     return found | ({"change": "; ".join(told)} if told else {})
+
+
+def _endpoint_factors(arm: Resolved, site: Site) -> dict[str, str]:
+    """What is known of a server that is up: what the spec says it is. What it says of itself is added when it has been asked."""
+    said = factors.declared_factors(arm.declared)
+    change = "; ".join(in_words(each.change) for each in arm.line if count_changes(each.change))
+    found = said | ({"change": change} if change else {}) | {"launch": factors.NOT_KNOWN_HERE, "site": site.name}
+    return found | factors.node_factors([Node(name=site.name)], site.backend)
 
 
 def _scaled(measure: Measure, site: Site, *, scale: bool) -> Measure:
