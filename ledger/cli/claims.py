@@ -12,7 +12,6 @@ from rich.text import Text
 
 from ledger.analysis.claims import State, agrees, decimals_of
 from ledger.cli.author import author_of
-from ledger.cli.formats import number
 from ledger.cli.run import this_tool
 from ledger.cli.screen import show_json, show_line, show_remark, show_table
 from ledger.cli.state import State as Globals
@@ -21,6 +20,7 @@ from ledger.core.clock import SystemClock
 from ledger.core.digest import short
 from ledger.core.errors import ExitCode
 from ledger.core.words import Evidence
+from ledger.publish.formats import number
 from ledger.query.claims import ClaimNow, Evaluated, claims_now, evaluate
 from ledger.query.index import open_index
 from ledger.receipt.model import Claim

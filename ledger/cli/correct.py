@@ -14,7 +14,6 @@ from attrs import evolve
 
 from ledger.cli.author import author_of
 from ledger.cli.complete import complete_name
-from ledger.cli.formats import number
 from ledger.cli.run import this_tool
 from ledger.cli.screen import show_json, show_line, show_remark, show_table
 from ledger.cli.state import State, json_option, pass_state
@@ -22,6 +21,7 @@ from ledger.core.clock import SystemClock
 from ledger.core.digest import short
 from ledger.core.errors import ExitCode, Problem, UsageError
 from ledger.core.words import CorrectionKind
+from ledger.publish.formats import number
 from ledger.query.blast import Blast, blast
 from ledger.query.flips import changed, flips
 from ledger.query.index import open_index

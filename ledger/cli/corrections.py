@@ -9,11 +9,11 @@ import click
 
 from ledger.analysis.currency import CorrectionFact, conflicts, in_force
 from ledger.cli.complete import complete_question
-from ledger.cli.formats import number
 from ledger.cli.screen import show_json, show_line, show_remark, show_table
 from ledger.cli.state import State, json_option, pass_state
 from ledger.core.digest import short
 from ledger.core.errors import ExitCode
+from ledger.publish.formats import number
 from ledger.query.index import corrections as all_corrections
 from ledger.query.index import open_index
 from ledger.query.language import parse

@@ -15,13 +15,13 @@ from ledger.analysis.compare import Comparability, Comparison, changes, compare
 from ledger.analysis.movement import Direction, Movement, movements
 from ledger.cli.complete import complete_name
 from ledger.cli.explained import counting_data, isolated_data, show_counting, show_explained, show_isolated
-from ledger.cli.formats import number
 from ledger.cli.screen import show_json, show_line, show_remark, show_table
 from ledger.cli.state import State, json_option, pass_state
 from ledger.core.digest import short
 from ledger.core.errors import ExitCode
 from ledger.core.text import one_line
 from ledger.core.words import FieldClass
+from ledger.publish.formats import number
 from ledger.query.alike import why_alike
 from ledger.query.claims import unfit_for
 from ledger.query.counting import counting, is_headline

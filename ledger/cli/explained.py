@@ -11,9 +11,9 @@ from attrs import asdict
 
 from ledger.analysis.attribute import Share
 from ledger.analysis.counting import BOOTS, REST, SHOTS, STATISTIC
-from ledger.cli.formats import number
 from ledger.cli.screen import show_json, show_line, show_table
 from ledger.core.metrics import describe, sort_key
+from ledger.publish.formats import number
 from ledger.query.counting import Counting
 from ledger.query.explain import Explained
 from ledger.query.isolate import Isolated

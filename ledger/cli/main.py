@@ -42,6 +42,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "regate": ("ledger.cli.regate:regate_command", "Judge old evidence under a gate's new version."),
     "claim": ("ledger.cli.claims:claim", "Record a statement about a figure, and what it rests on."),
     "claims": ("ledger.cli.claims:claims", "Show which claims still hold."),
+    "render": ("ledger.cli.document:render", "Fill in the figures of a page that are bound to the ledger."),
+    "check": ("ledger.cli.document:check_command", "Say what in a page the ledger does not bear out."),
     "sql": ("ledger.cli.sql:sql", "Run a read-only SQL query over the documented views."),
     "import": ("ledger.cli.import_file:import_command", "Record figures from other tools' result files."),
     "transcribe": ("ledger.cli.transcribe:transcribe", "Record what a publication reports, as reported evidence."),

@@ -11,12 +11,12 @@ import click
 from rich.text import Text
 
 from ledger.cli.complete import complete_question
-from ledger.cli.formats import as_csv, as_data, as_markdown, people_cells, pivot
 from ledger.cli.screen import show_json, show_line, show_remark, show_table
 from ledger.cli.state import State, json_option, pass_state
 from ledger.core.digest import short
 from ledger.core.errors import ExitCode
 from ledger.core.text import visible
+from ledger.publish.formats import as_csv, as_data, as_markdown, people_cells, pivot
 from ledger.query.ask import Answer, answer
 from ledger.query.index import open_index
 from ledger.query.language import parse

@@ -7,11 +7,11 @@ marks that a query prints, and nothing turns one off.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ledger.cli.formats import DASH, number
 from ledger.cli.screen import show_line, show_remark, show_table
 from ledger.core.digest import short
 from ledger.core.metrics import sort_key
 from ledger.core.words import FieldClass
+from ledger.publish.formats import DASH, number
 from ledger.query.ask import marks_of
 from ledger.query.standing import Standing
 from ledger.receipt.model import Attempt, Boot, Claim, Decision, Figure, Foreign, Gate, Receipt, Serving, Trial, blobs, links

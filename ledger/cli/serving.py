@@ -6,10 +6,10 @@ known stand beside each state.
 
 import click
 
-from ledger.cli.formats import DASH
 from ledger.cli.screen import show_json, show_remark, show_table
 from ledger.cli.state import State, json_option, pass_state
 from ledger.core.errors import ExitCode, Problem, UsageError
+from ledger.publish.formats import DASH
 from ledger.query.index import open_index
 from ledger.query.moment import parse_time
 from ledger.query.serving import LaneState, states

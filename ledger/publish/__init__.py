@@ -1,0 +1,1 @@
+"""Pages that rest on receipts: figures bound to questions, checked, filled in, corrected."""
