@@ -18,7 +18,7 @@ from ledger.core.metrics import describe, sort_key
 from ledger.core.text import one_line, visible
 from ledger.core.words import Outcome, Verdict
 from ledger.receipt.model import Figure
-from ledger.run.watch import BootEnded, BootStarted, Decided, Event, Phase, SessionEnded, SessionStarted, TrialEnded
+from ledger.run.watch import BootEnded, BootStarted, Decided, Event, Phase, Restored, SessionEnded, SessionStarted, TrialEnded
 
 Now = Callable[[], float]
 STYLES = {Verdict.KEEP: "green", Verdict.REVERT: "red", Verdict.INCONCLUSIVE: "yellow", Verdict.BLOCKED: "magenta"}
@@ -79,6 +79,8 @@ class LiveView:
                 self._line(f"rule: {event.arm}{against}: {event.verdict}", STYLES[event.verdict])
                 for reason in event.reasons:
                     self._line(f"      {reason}")
+            case Restored():
+                self._restored(event)
             case SessionEnded():
                 self._ended(event)
 
@@ -110,6 +112,15 @@ class LiveView:
         failed = f"; {event.failed} of {event.launched} requests failed" if event.failed else ""
         marks = f"  [{', '.join(event.marks)}]" if event.marks else ""
         self._line(f"      {event.measure}: {shown}{failed}{marks}", "yellow" if event.failed else "")
+
+    def _restored(self, event: Restored) -> None:
+        if event.arm is None:
+            self._line(f"restore: nothing was booted again: {event.why}", "yellow")
+            return
+        said = "not proven" if event.unproven else "proven: it is what was measured"
+        self._line(f"restore: {event.arm} stays ({event.why}), {said}", "red" if event.unproven else "green")
+        for reason in event.unproven:
+            self._line(f"      {reason}")
 
     def _ended(self, event: SessionEnded) -> None:
         for remark in event.remarks:

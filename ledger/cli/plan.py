@@ -83,7 +83,7 @@ def plan(state: State, spec: Path, site: Path | None, only: tuple[str, ...], as_
 def _show(made: Plan, instruments: Mapping[str, Instrument]) -> None:
     seconds = estimate(made, instruments)
     about = f", about {minutes(seconds)}" if seconds is not None else ""
-    show_line(f"{made.spec.name} on site {made.site.name}: {len(made.boots)} boots{about}", "bold")
+    show_line(f"{made.spec.name} on site {made.site.name}: {made.count} boots{about}", "bold")
     show_line(made.spec.question)
     rows = [
         [str(boot.position), boot.arm.id, boot.declared.id, boot.arm.role, boot.evidence, change_of(boot, made)]
@@ -147,6 +147,9 @@ def added(made: Plan) -> Iterator[str]:
     for boot in made.boots:
         if boot.added:
             yield f"boot {boot.position} of {boot.arm.id} is added: {boot.added}"
+    for first in list(made.restores.values())[:1]:
+        which = first.arm.id if len(made.restores) == 1 else f"the arm that the verdicts leave ({', '.join(made.restores)})"
+        yield f"boot {first.position}, of {which}, is added: {first.added}"
 
 
 def _show_commands(made: Plan) -> None:
@@ -245,6 +248,7 @@ def as_data(made: Plan, instruments: Mapping[str, Instrument], odds: Sequence[_A
         "remarks": list(made.remarks),
         **({"odds": [{"control": each.control, **_plain(each.odds)} for each in odds]} if odds else {}),
         "boots": [_boot_data(boot, made, instruments) for boot in made.boots],
+        **({"restores": [_boot_data(boot, made, instruments) for boot in made.restores.values()]} if made.restores else {}),
     }
 
 

@@ -35,13 +35,14 @@ from ledger.run.endpoint import EndpointStarter, keys_of
 from ledger.run.estimate import estimate
 from ledger.run.hashes import HashCache
 from ledger.run.journal import Journal
+from ledger.run.ladder import Summary
 from ledger.run.lane import BackendStarter
 from ledger.run.locks import Holder, held
 from ledger.run.nodes import Care
 from ledger.run.preflight import Checks
 from ledger.run.records import Bench, BootResult
 from ledger.run.secrets import Concealer, load_key, places, secrets_in
-from ledger.run.session import Summary, check_all_pins, find_instruments, run_session
+from ledger.run.session import check_all_pins, find_instruments, run_session
 from ledger.run.watch import SessionEnded, Watcher
 from ledger.spec.model import ENDPOINT
 from ledger.spec.plan import Plan

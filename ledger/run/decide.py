@@ -7,7 +7,7 @@ is judged inconclusive or blocked, and still gets its decision.
 """
 
 import statistics
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 
 import attrs
 
@@ -15,7 +15,7 @@ from ledger.analysis.control import BootFacts, Bounds
 from ledger.analysis.rule import Limits
 from ledger.analysis.verdict import Case, Found, find
 from ledger.core import units
-from ledger.core.words import Outcome
+from ledger.core.words import Outcome, Verdict
 from ledger.receipt.model import Decision, Odds, Subject
 from ledger.run.records import Bench, BootResult
 from ledger.run.watch import Decided
@@ -23,12 +23,16 @@ from ledger.spec.model import Arm, Rule
 from ledger.spec.order import control_of
 
 
-def decide(bench: Bench, rule: Rule, results: Sequence[BootResult], *, decided: Collection[str] = ()) -> None:
-    """Judge every arm of ``results`` that has a control, but those ``decided`` before, and record what the rule says."""
+def decide(bench: Bench, rule: Rule, results: Sequence[BootResult], *, decided: Mapping[str, Verdict]) -> Mapping[str, Verdict]:
+    """Judge every arm of ``results`` that has a control, but those ``decided`` before, and record what the rule says.
+
+    Returns the verdict of every arm, those of ``decided`` with them.
+    """
+    verdicts = dict(decided)
     arms = {result.subject.arm: result.plan.arm for result in results}
     for arm in arms.values():
         control = control_of(arm, rule, list(arms.values()))
-        if control is None or arm.id in decided:
+        if control is None or arm.id in verdicts:
             continue
         found = find(_case(bench, rule, results, arm, control))
         chosen = [result for result in results if result.digest in found.boots or not _is_ready(result)]
@@ -37,6 +41,8 @@ def decide(bench: Bench, rule: Rule, results: Sequence[BootResult], *, decided: 
         said = found.judgement
         bench.recorder.record(decision(found, subject, control, rule, _inputs(both)))
         bench.watch(Decided(arm=arm.id, control=control, verdict=said.verdict, reasons=_reasons(found)))
+        verdicts[arm.id] = said.verdict
+    return verdicts
 
 
 def decision(

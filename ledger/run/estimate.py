@@ -4,7 +4,7 @@ What it does: adds up boots, prompts and replies. What it does not do: promise; 
 Rule kept: without the site's speeds there is no estimate, rather than an invented one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ledger.instruments.base import Instrument
 from ledger.spec.model import SPEEDS
@@ -12,8 +12,15 @@ from ledger.spec.plan import BootPlan, Plan
 
 
 def estimate(plan: Plan, instruments: Mapping[str, Instrument]) -> float | None:
-    """Seconds for the whole plan, or None when the site gives no speeds."""
-    found = [boot_seconds(boot, instruments, plan.site.speed) for boot in plan.boots]
+    """Seconds for the whole plan, the longest boot that may be restored with it, or None when the site gives no speeds."""
+    made = _total(plan.boots, plan, instruments)
+    again = [_total([boot], plan, instruments) for boot in plan.restores.values()]
+    known = [seconds for seconds in again if seconds is not None]
+    return made + max(known, default=0.0) if made is not None and len(known) == len(again) else None
+
+
+def _total(boots: Sequence[BootPlan], plan: Plan, instruments: Mapping[str, Instrument]) -> float | None:
+    found = [boot_seconds(boot, instruments, plan.site.speed) for boot in boots]
     known = [seconds for seconds in found if seconds is not None]
     return sum(known) if len(known) == len(found) else None
 

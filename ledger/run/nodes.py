@@ -115,7 +115,7 @@ class BootNodes:
         during = joined([Evidence(nodes=self._names(), unread=unread), *sampled, *self._kernel_logs()])
         verdicts = [judge(gate, during) for gate in self._gates("during")]
         gates = self._gates("after")
-        read = self._read("after", (os.getpid(), *own)) if any(_is_of_nodes(gate) for gate in gates) else Evidence()
+        read = self._read("after", (os.getpid(), *own)) if any(is_of_nodes(gate) for gate in gates) else Evidence()
         for gate in gates:
             beside = self._sides(gate, trials)
             if beside is not None:
@@ -128,7 +128,7 @@ class BootNodes:
         for gate in (*self._gates("during"), *self._gates("after")):
             if gate.id in known:
                 continue
-            if gate.when == "during" or _is_of_nodes(gate):
+            if gate.when == "during" or is_of_nodes(gate):
                 verdicts.append(GateVerdict(gate=gate, holds=Holds.UNKNOWN, reason=CUT_SHORT))
             elif (beside := self._sides(gate, trials)) is not None:
                 verdicts.append(judge(gate, joined([Evidence(trials=tuple(trials)), beside])))
@@ -145,7 +145,7 @@ class BootNodes:
         return tuple(node.name for node in nodes_of(self.plan))
 
     def _gates(self, when: str) -> list[GateSpec]:
-        return [gate for gate in self.spec.gates if gate.when == when]
+        return [gate for gate in self.plan.gates if gate.when == when]
 
     def _read(self, when: str, own: Sequence[int]) -> Evidence:
         gates = self._gates(when)
@@ -198,5 +198,6 @@ class BootNodes:
         )
 
 
-def _is_of_nodes(gate: GateSpec) -> bool:
+def is_of_nodes(gate: GateSpec) -> bool:
+    """Whether a gate reads the nodes, rather than the trials of a boot."""
     return gate.reads.startswith(("host.", "manifest."))

@@ -11,10 +11,10 @@ from datetime import datetime
 from attrs import evolve, field, frozen
 
 from ledger.core import digest
-from ledger.core.words import Outcome
+from ledger.core.words import Outcome, Verdict
 from ledger.instruments.base import Instrument
-from ledger.receipt.model import Attempt, Boot, Decision, Gate, Receipt, Trial
-from ledger.spec.plan import BootPlan, Plan
+from ledger.receipt.model import Attempt, Boot, Decision, Gate, Note, Receipt, Trial
+from ledger.spec.plan import BootPlan, Plan, plain
 
 TrialKey = tuple[str, int]
 
@@ -37,11 +37,12 @@ class Try:
 
 @frozen(kw_only=True)
 class Done:
-    """The tries of every position, how many attempts each arm had, and the arms that have a decision."""
+    """The tries of every position, how many attempts each arm had, the verdict of each arm that has one, and what was noted."""
 
     tries: Mapping[int, tuple[Try, ...]] = field(factory=dict)
     attempts: Mapping[str, int] = field(factory=dict)
-    decided: frozenset[str] = frozenset()
+    decided: Mapping[str, Verdict] = field(factory=dict)
+    notes: frozenset[str] = frozenset()
 
     @property
     def trials(self) -> int:
@@ -52,20 +53,23 @@ class Done:
 def done_in(receipts: Iterable[tuple[str, Receipt]]) -> Done:
     """What a session has done; ``receipts`` are its own, in the order of the chain."""
     tries: dict[str, Try] = {}
-    decided: set[str] = set()
+    decided: dict[str, Verdict] = {}
+    notes: set[str] = set()
     for name, receipt in receipts:
         body = receipt.body
         if isinstance(body, Attempt):
             tries[name] = Try(attempt=name, taken=body)
         elif isinstance(body, Decision):
-            decided.add(body.subject.arm)
+            decided[body.subject.arm] = body.verdict
+        elif isinstance(body, Note):
+            notes.add(body.text)
         elif (attempt := _attempt_of(body, tries)) is not None:
             tries[attempt] = _with(tries[attempt], name, receipt)
     by_position: dict[int, tuple[Try, ...]] = {}
     for each in tries.values():
         by_position[each.taken.position] = (*by_position.get(each.taken.position, ()), each)
     attempts = Counter(each.taken.subject.arm for each in tries.values())
-    return Done(tries=by_position, attempts=attempts, decided=frozenset(decided))
+    return Done(tries=by_position, attempts=attempts, decided=decided, notes=frozenset(notes))
 
 
 def _attempt_of(body: object, tries: Mapping[str, Try]) -> str | None:
@@ -121,4 +125,5 @@ def plan_digest(plan: Plan, instruments: Mapping[str, Instrument]) -> str:
         }
         for boot in plan.boots
     ]
-    return digest.of_value({"boots": boots, "instruments": versions})
+    restored = {"restore": plain(plan.spec.restore)} if plan.spec.restore is not None else {}
+    return digest.of_value({"boots": boots, "instruments": versions, **restored})

@@ -20,7 +20,7 @@ from ledger.spec.model import GateSpec
 from ledger.spec.plan import BootPlan
 
 
-def settle(bench: Bench, plan: BootPlan, each: Try, nodes: BootNodes, gates: Sequence[GateSpec]) -> BootResult:
+def settle(bench: Bench, plan: BootPlan, each: Try, nodes: BootNodes) -> BootResult:
     """The result of a try that has a boot receipt; the gates that it lacks are judged and recorded first."""
     assert each.boot is not None
     digest, boot = each.boot
@@ -34,7 +34,7 @@ def settle(bench: Bench, plan: BootPlan, each: Try, nodes: BootNodes, gates: Seq
             body = gate_receipt(verdict, boot.subject, each.attempt, digest, evidence)
             found.append((bench.recorder.record(body), body))
     counted = [gate for _, gate in found if gate.boot is not None or boot.outcome is Outcome.READY]
-    blocked = [text for gate in counted if (text := _blocks(gate, gates))]
+    blocked = [text for gate in counted if (text := _blocks(gate, plan.gates))]
     return BootResult(
         plan=plan,
         subject=boot.subject,

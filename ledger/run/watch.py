@@ -77,6 +77,15 @@ class Decided:
 
 
 @frozen(kw_only=True)
+class Restored:
+    """The config that stays was booted again, or was not: its arm, why it stays, and what keeps it from being proven."""
+
+    arm: str | None
+    why: str
+    unproven: tuple[str, ...] = ()
+
+
+@frozen(kw_only=True)
 class SessionEnded:
     """All is recorded and committed; ``commit`` is None when there was nothing to commit."""
 
@@ -86,7 +95,7 @@ class SessionEnded:
     remarks: tuple[str, ...] = ()
 
 
-Event = SessionStarted | BootStarted | Phase | BootEnded | TrialEnded | Decided | SessionEnded
+Event = SessionStarted | BootStarted | Phase | BootEnded | TrialEnded | Decided | Restored | SessionEnded
 
 
 class Watcher(Protocol):

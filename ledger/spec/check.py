@@ -44,6 +44,7 @@ from ledger.spec.model import (
     StandIn,
     Tree,
 )
+from ledger.spec.restore import check_restore
 from ledger.spec.values import Complain
 
 LANE_FIELDS = ("id", "engine", "model", "model_revision", "quantization", "served_model", "image", "recipe", "recipe_revision")
@@ -83,6 +84,8 @@ def check_spec(spec: Spec, complain: Complain) -> None:
     values.names_once(spec.hygiene, ("hygiene",), complain)
     if spec.rule is not None:
         _rule(spec.rule, [arm.id for arm in spec.arms], complain)
+    if spec.restore is not None:
+        check_restore(spec.restore, spec, complain)
 
 
 def check_site(site: Site, complain: Complain) -> None:

@@ -8,7 +8,7 @@ spec can make a run hang on a line of a log.
 from ledger.core.errors import did_you_mean
 from ledger.spec import readings, values
 from ledger.spec.locate import Path
-from ledger.spec.model import ON_FAIL, OPERATORS, WHEN, GateSpec, Spec
+from ledger.spec.model import ON_FAIL, OPERATORS, OWN_GATES, WHEN, GateSpec, Spec
 from ledger.spec.readings import Readable
 from ledger.spec.values import Complain
 
@@ -18,6 +18,8 @@ MAX_PATTERN = 1000
 def check_gate(gate: GateSpec, path: Path, spec: Spec, complain: Complain) -> None:
     """Every mistake of one gate of ``spec``."""
     values.name(gate.id, (*path, "id"), complain)
+    if gate.id in OWN_GATES:
+        complain("a gate of this name is made by every run that needs it", path=(*path, "id"), value=gate.id, hint="rename it")
     values.filled(gate.text, (*path, "text"), complain)
     values.one_of(gate.op, OPERATORS, (*path, "op"), complain)
     values.one_of(gate.when, WHEN, (*path, "when"), complain)

@@ -39,6 +39,9 @@ NEIGHBOURS = ("vllm", "sglang", "llama-server", "llama_server", "trtllm", "tenso
 ON_FAIL = ("block", "mark")
 ENDPOINT = "endpoint"  # the backend that starts nothing
 
+# The gates that the runner makes itself; a spec has none of these names.
+ALIVE, SAME_REPLIES, SAME_QUALITY = OWN_GATES = ("server-alive", "restored-replies", "restored-quality")
+
 # What a field is to the reader: the key of its table in the table above, or whatever keys of its table no other field takes.
 KEY: Mapping[str, str] = {"reads": "key"}
 REST: Mapping[str, str] = {"reads": "rest"}
@@ -251,6 +254,22 @@ class Rule:
 
 
 @frozen(kw_only=True)
+class Restore:
+    """After the rule: the config that stays is booted again, and proven to be what was measured.
+
+    ``replies`` names the measure whose greedy replies must be those of the same arm's earlier boot, all but ``differs`` of them;
+    ``items`` the one whose items are paired with that boot's, and which may ``drop`` by that ratio. Only these are measured.
+    ``arm`` is the config; without it, it is the arm that the verdicts leave standing.
+    """
+
+    replies: str | None = None
+    items: str | None = None
+    arm: str | None = None
+    differs: int = field(default=0, metadata=limited(minimum=0, maximum=1_000_000))
+    drop: str = "0 %"
+
+
+@frozen(kw_only=True)
 class Spec:
     """The question, lanes, arms, measures, gates and the rule. ``site`` is relative to the spec's own folder.
 
@@ -259,6 +278,7 @@ class Spec:
     what is done to each node before each boot, in order: ``sync``, ``compact_memory``, ``drop_caches`` or an action of the site.
     ``on_failure`` says whether the boots behind one that failed, or that a gate blocks, are made all the same.
     ``order`` says how the boots are laid out, and ``order_seed`` seeds the random one.
+    ``restore`` has the config that stays booted once more, and proven.
     """
 
     ledger: int = field(metadata=limited(const=FORMAT))
@@ -273,6 +293,7 @@ class Spec:
     gates: tuple[GateSpec, ...] = field(default=(), metadata=limited(maxItems=MAX_ITEMS))
     hygiene: tuple[str, ...] = field(default=(), metadata=limited(maxItems=MAX_ITEMS, uniqueItems=True))
     rule: Rule | None = None
+    restore: Restore | None = None
     warmup: int = field(default=2, metadata=limited(minimum=0, maximum=10_000))
     on_failure: str = field(default="continue", metadata=limited(enum=ON_FAILURE))
     order: str = field(default="written", metadata=limited(enum=ORDERS))

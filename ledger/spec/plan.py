@@ -24,9 +24,10 @@ from ledger.spec.endpoint import Target, target
 from ledger.spec.interpolate import interpolate, interpolate_stable
 from ledger.spec.joint import problems, remarks, too_large
 from ledger.spec.load import Loaded
-from ledger.spec.model import Arm, Container, FilePin, Lane, Measure, Node, Site, Spec
+from ledger.spec.model import Arm, Container, FilePin, GateSpec, Lane, Measure, Node, Site, Spec
 from ledger.spec.order import Slot, slots
 from ledger.spec.resolve import Resolved, resolve
+from ledger.spec.restore import WHY_ADDED, gates_of, may_stay, measures_of, reads_then
 
 
 @frozen(kw_only=True)
@@ -55,8 +56,9 @@ class RankLaunch:
 class BootPlan:
     """One boot to make. ``lane`` is what really starts (the stand-in where there is one); ``declared`` is the spec's lane.
 
-    ``position`` counts from 1, and so does ``round``; ``added`` is why a boot is made that nobody asked for. ``requested`` is
-    the spec's side and the site's side as plain data, for the receipt.
+    ``position`` counts from 1, and so does ``round``; ``added`` is why a boot is made that nobody asked for. ``restores`` says
+    that it proves its arm against an earlier boot of the same arm. ``requested`` is the spec's side and the site's side as plain
+    data, for the receipt.
     ``identity``, ``context`` and ``provenance`` are the factors known before the boot. With an ``endpoint`` nothing is started:
     the one rank stands for the server that is up there.
     """
@@ -64,12 +66,14 @@ class BootPlan:
     position: int
     round: int = 1
     added: str | None = None
+    restores: bool = False
     arm: Arm
     declared: Lane
     lane: Lane
     evidence: Evidence
     ranks: tuple[RankPlan, ...]
     measures: tuple[Measure, ...]
+    gates: tuple[GateSpec, ...] = ()
     files: Mapping[str, FilePin] = field(factory=dict)
     packages: Mapping[str, str] = field(factory=dict)
     pause_s: float = 0.0
@@ -82,12 +86,21 @@ class BootPlan:
 
 @frozen(kw_only=True)
 class Plan:
-    """All boots of a session, in order, and remarks that a person should read before it starts."""
+    """All boots of a session, in order, and remarks that a person should read before it starts.
+
+    ``restores`` has the boot that ends the session for each arm that may stay; one of them is made, at the same position.
+    """
 
     spec: Spec
     site: Site
     boots: tuple[BootPlan, ...]
+    restores: Mapping[str, BootPlan] = field(factory=dict)
     remarks: tuple[str, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """How many boots a whole session makes."""
+        return len(self.boots) + bool(self.restores)
 
 
 def make_plan(spec: Loaded[Spec], site: Loaded[Site], *, only: Collection[str] = ()) -> Plan:
@@ -106,7 +119,11 @@ def make_plan(spec: Loaded[Spec], site: Loaded[Site], *, only: Collection[str] =
         _boot(position, slot, arms[slot.arm.id], spec.value, site.value) for position, slot in enumerate(order, start=1)
     )
     said = remarks(spec.value, site.value, {arm.id: arms[arm.id] for arm in chosen})
-    return Plan(spec=spec.value, site=site.value, boots=boots, remarks=said)
+    idle = "a run of some arms alone" if only else "an endpoint, which is never booted," if site.value.endpoints else None
+    if idle is not None and spec.value.restore is not None:
+        said = (*said, f"{idle} does not restore what stays")
+    again = _restores(boots, arms, spec.value, site.value) if idle is None else {}
+    return Plan(spec=spec.value, site=site.value, boots=boots, restores=again, remarks=said)
 
 
 def launch(boot: BootPlan, values: Mapping[str, str]) -> tuple[RankLaunch, ...]:
@@ -147,6 +164,7 @@ def _boot(position: int, slot: Slot, arm: Resolved, spec: Spec, site: Site) -> B
         evidence=Evidence.STAND_IN if scaled else Evidence.MEASURED,
         ranks=ranks,
         measures=tuple(_scaled(measure, site, scale=scaled) for measure in spec.measures.values()),
+        gates=spec.gates,
         files=arm.lane.files,
         packages=arm.lane.packages,
         pause_s=units.parse(site.pause, dimension="time").number,
@@ -166,6 +184,20 @@ def _ranks(arm: Resolved, site: Site) -> tuple[RankPlan, ...]:
 def _stand_alone(there: Target, site: Site) -> RankPlan:
     """The one rank of an endpoint: a node that has the site's name and is never reached, and no command."""
     return RankPlan(rank=0, node=Node(name=site.name, host=there.host), argv=())
+
+
+def _restores(boots: Sequence[BootPlan], arms: Mapping[str, Resolved], spec: Spec, site: Site) -> dict[str, BootPlan]:
+    """For each arm that may stay, the boot that proves it, with the gates of the spec that it gives something to read."""
+    found = {}
+    for name in may_stay(spec):
+        assert spec.restore is not None
+        slot = Slot(arm=arms[name].arm, round=max(boot.round for boot in boots) + 1, added=WHY_ADDED)
+        boot = _boot(len(boots) + 1, slot, arms[name], spec, site)
+        wanted = measures_of(spec.restore)
+        kept = tuple(gate for gate in spec.gates if reads_then(gate, wanted))
+        measures = tuple(measure for measure in boot.measures if measure.id in wanted)
+        found[name] = attrs.evolve(boot, restores=True, measures=measures, gates=(*kept, *gates_of(spec.restore, name)))
+    return found
 
 
 def _rank(rank: int, node: Node, arm: Resolved, site: Site) -> RankPlan:

@@ -9,7 +9,8 @@ modes: ok, never (listens and answers 503), exits (at once, status 3), dies (on 
 hangs (in the stream of request N), drops (the environment variable KEPT, by starting itself again without it),
 launches (another process that serves, as a wrapper does), launches-without-env (the same, without KEPT), launches-without-args
 (the same, without --delay), echoes (the environment variable MY_API_KEY in its log, headers and replies), faults (tells the
-kernel's log the variable FAULT at request N); ``--says`` is the word that it says
+kernel's log the variable FAULT at request N); ``--says`` is the word that it says, and with
+``--says-by FILE`` a number stands behind it, one more for each boot that counts in FILE
 """
 
 import argparse
@@ -100,6 +101,7 @@ def main() -> None:
     parser.add_argument("--delay", type=float, default=0.01)
     parser.add_argument("--tag", default="")
     parser.add_argument("--says", default="word")
+    parser.add_argument("--says-by", default="")
     parser.add_argument("--cache", default="")
     options = parser.parse_args()
     if options.mode == "exits":
@@ -113,6 +115,10 @@ def main() -> None:
     if options.cache and not any(Path(options.cache).iterdir()):
         Path(options.cache, "kernel").write_bytes(b"compiled")
         options.delay *= 3
+    if options.says_by:
+        boots = Path(options.says_by)
+        boots.write_text(str(int(boots.read_text() or 0) + 1 if boots.exists() else 1))
+        options.says += boots.read_text()
     Handler.options = options
     ThreadingHTTPServer(("127.0.0.1", options.port), Handler).serve_forever()
 

@@ -198,3 +198,14 @@ def test_a_second_session_on_the_node_is_refused_with_the_holder_s_name(
     process.communicate()
     assert gone(ledger)
     assert run(["-C", str(ledger.root), "run", make_spec().name]) == 0
+
+
+def test_a_gate_on_what_was_measured_before_the_end_keeps_its_verdict(ledger: Ledger, make_spec: MakeSpec) -> None:
+    """The second boot of a position runs what is left alone, and a gate on the rest has nothing to read there."""
+    words = NO_FAILURES.replace('reads = "requests.failed"', 'reads = "requests.failed"\nof = "decode"')
+    later = '\n[measures.later]\nuses = "openai/decode"\nlevels = [1]\ncategories = ["code"]\nmax_tokens = 8\ntrials = 2\n'
+    spec = make_spec(levels="[1]", more=later + words, server="--delay 0.03")
+    kill_once(ledger, spec, has(Trial, 2))
+    assert run(["-C", str(ledger.root), "run", "--resume"]) == 0
+    (gate,) = [each.body for each in receipts(ledger) if isinstance(each.body, Gate) and each.body.gate == "no-failures"]
+    assert gate.holds is Holds.PASS
