@@ -45,7 +45,8 @@ def measure(ledger: Ledger, make_spec: MakeSpec, url: str, *more: str, site: str
 
 
 def receipts(ledger: Ledger) -> list[Receipt]:
-    return [ledger.read(stored.digest) for stored in ledger.walk()]
+    found = [ledger.read(stored.digest) for stored in ledger.walk()]
+    return sorted(found, key=lambda receipt: (receipt.session, receipt.chain.n))
 
 
 def boots(ledger: Ledger) -> list[Boot]:
