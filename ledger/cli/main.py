@@ -26,7 +26,7 @@ from ledger.store.objects import FAULTS, refused
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "init": ("ledger.cli.init:init", "Start a ledger in an existing git repository."),
     "plan": ("ledger.cli.plan:plan", "Show what a spec would boot and measure, and how long it may take."),
-    "spec": ("ledger.cli.spec:spec", "Print the lane that a docker run or another command line is."),
+    "spec": ("ledger.cli.spec:spec", "Print the lane that a docker run or a Compose file is."),
     "run": ("ledger.cli.run:run", "Run a spec: boot, measure, record a receipt for every outcome, commit."),
     "query": ("ledger.cli.query:query", 'Ask for figures: ledger query "C6 by arm".'),
     "diff": ("ledger.cli.diff:diff", "Say what differed between two receipts and what moved."),
