@@ -65,7 +65,6 @@ OUTSIDE_WORLD = frozenset(
     | {"urllib"}
 )
 VAGUE = frozenset({"utils", "util", "helpers", "helper", "common", "misc", "tools", "stuff"})
-YAML = "ledger.spec.yaml_text"  # the one reader of YAML
 MAX_LINES = 500
 
 
@@ -284,16 +283,15 @@ def judges_without_a_world(name: str, source: str) -> list[str]:
 
 
 def executes_nothing(name: str, source: str) -> list[str]:
-    """Nothing read from outside is ever run: no eval, no exec, no shell, no pickle; of YAML one module, and its composer alone."""
-    banned = {"pickle", "marshal", "shelve", "jinja2"} | (set() if name == YAML else {"yaml"})
+    """Nothing read from outside is ever run: no eval, exec, shell or pickle; of YAML one module, and its composer alone."""
+    banned = {"pickle", "marshal", "shelve", "jinja2", *(() if name == "ledger.spec.yaml_text" else ("yaml",))}
     found = [f"{line}: {module}" for module, _, line in imports(source) if module in banned]
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func)
             shell = any(word.arg == "shell" and ast.unparse(word.value) != "False" for word in node.keywords)
-            if called.startswith("yaml.") and called != "yaml.compose":
-                found.append(f"{node.lineno}: {called}")
-            if called in ("eval", "exec", "compile", "os.system", "os.popen") or shell:
+            loads = called.startswith("yaml.") and called != "yaml.compose"
+            if called in ("eval", "exec", "compile", "os.system", "os.popen") or shell or loads:
                 found.append(f"{node.lineno}: {called}" + (" through a shell" if shell else ""))
     return found
 
@@ -448,10 +446,8 @@ BREAKS: tuple[tuple[Rule, str, str], ...] = (
     (judges_without_a_world, "ledger.analysis.rule", "from pathlib import Path"),
     (judges_without_a_world, "ledger.analysis.rule", "when = datetime.now()"),
     (judges_without_a_world, "ledger.analysis.rule", "draw = random.Random()"),
-    (executes_nothing, "ledger.run.boot", "x = eval(text)"),
-    (executes_nothing, "ledger.run.boot", "subprocess.run(text, shell=True)"),
+    (executes_nothing, "ledger.run.boot", "x = eval(text)\nsubprocess.run(text, shell=True)"),
     (executes_nothing, "ledger.store.objects", "import pickle"),
-    (executes_nothing, "ledger.spec.compose", "import yaml"),
     (executes_nothing, "ledger.spec.yaml_text", "import yaml\nx = yaml.load(text, Loader=yaml.Loader)"),
     (stands_on_the_standard_library, "ledger.backends.warden", "from attrs import frozen"),
 )

@@ -1,8 +1,8 @@
 """``ledger spec``: a lane from what people have.
 
-What it does: prints the lane that a ``docker run``, a service of a Compose file or any other command line is, as TOML to be put into a spec. What it does not
-do: write a file, look at the image, or run anything. Rule kept: what it does not understand is refused with the way out, so that
-nothing of a command is lost on the way.
+What it does: prints the lane that a ``docker run``, a service of a Compose file or any other command line is, as TOML to be put
+into a spec. What it does not do: write a file, look at the image, or run anything. Rule kept: what it does not understand is
+refused with the way out, so that nothing of a command is lost on the way.
 """
 
 import sys

@@ -1,8 +1,9 @@
 """A service of a Compose file as a lane.
 
-What it does: reads one service into the :class:`Launch` that a ``docker run`` gives too. What it does not do: read another file, the
-environment or a daemon, or start anything. Rules kept: what would change how the container runs and cannot be said of a lane is
-refused with its line; what the runner does in its own way is a remark; ``${NAME}`` takes a value that was given or its default.
+What it does: reads one service into the :class:`Launch` that a ``docker run`` gives too. What it does not do: read another file,
+the environment or a daemon, or start anything. Rules kept: what would change how the container runs and cannot be said of a lane
+is refused with its line; what the runner does in its own way is a remark; ``${NAME}`` takes a value that was given or its
+default.
 """
 
 import re

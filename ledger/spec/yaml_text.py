@@ -1,7 +1,7 @@
 """YAML as places and text: the one module that reads YAML, and it makes no object of it.
 
-What it does: reads one bounded document into a tree of :class:`Text`, :class:`Items` and :class:`Pairs`, each with its line. What it
-does not do: construct what a tag names, or decide what a scalar means (``no`` stays the text ``no``). Rules kept: PyYAML's
+What it does: reads one bounded document into a tree of :class:`Text`, :class:`Items` and :class:`Pairs`, each with its line. What
+it does not do: construct what a tag names, or decide what a scalar means (``no`` stays the text ``no``). Rules kept: PyYAML's
 composer alone, with the safe loader; a key that stands twice is refused; anchors are followed, but never into themselves, and
 what they expand to is bounded; a tag of the document's own is refused.
 """
@@ -17,7 +17,12 @@ from ledger.core.errors import Collected, Place, SpecError
 MAX_BYTES = 256 * 1024
 MAX_NODES = 50_000
 MAX_DEPTH = 50
-MERGE, NULL, STANDARD = "tag:yaml.org,2002:merge", "tag:yaml.org,2002:null", "tag:yaml.org,2002:"
+STANDARD = "tag:yaml.org,2002:"
+MERGE, NULL = f"{STANDARD}merge", f"{STANDARD}null"
+# What the composer makes of plain text by itself; any other tag was written down, to have an object made.
+PLAIN = frozenset(
+    STANDARD + kind for kind in ("map", "seq", "str", "null", "bool", "int", "float", "timestamp", "value", "merge")
+)
 
 
 @frozen(kw_only=True)
@@ -87,7 +92,7 @@ class _Reader:
             what = "an anchor inside of itself" if id(node) in above else "nested too deeply, or anchors that expand too far"
             self._tell(what, line)
             raise SpecError(self._found.problems)
-        if not node.tag.startswith(STANDARD):
+        if node.tag not in PLAIN:
             self._tell("a tag, which would name an object to make", line, node.tag)
         inside = (*above, id(node))
         if isinstance(node, yaml.MappingNode):
