@@ -6,7 +6,7 @@ may hold is not asked of the spec that includes it.
 """
 
 from ledger.core.schema import Schema, document
-from ledger.spec.model import Site, Spec
+from ledger.spec.model import ENDPOINT, Site, Spec
 
 # What a spec must have and may have from a file that it includes.
 SHARED = ("lanes", "arms", "measures")
@@ -23,5 +23,8 @@ def spec_schema() -> Schema:
 
 
 def site_schema() -> Schema:
-    """The schema of a site file."""
-    return document(Site, title="ledger site", identifier=f"{BASE}/site.schema.json", open_records=False)
+    """The schema of a site file: one with nodes, or one with servers that are up."""
+    made = document(Site, title="ledger site", identifier=f"{BASE}/site.schema.json", open_records=False)
+    starts = {"nodes": {"minItems": 1}, "backend": {"not": {"const": ENDPOINT}}}
+    is_up = {"endpoints": {"minProperties": 1}, "backend": {"const": ENDPOINT}}
+    return made | {"anyOf": [{"required": ["nodes"], "properties": starts}, {"required": list(is_up), "properties": is_up}]}

@@ -113,6 +113,7 @@ def test_most_of_what_is_wrong_by_itself_is_refused() -> None:
         "no-arms-at-all.toml",
         "a-package-with-a-path.toml",
         "node-key.site.toml",
+        "no-nodes.site.toml",
         "without-why.site.toml",
     } <= refused
     assert len(refused) > 60
