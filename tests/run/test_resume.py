@@ -86,13 +86,15 @@ def test_killed_at_forty_moments_the_trials_are_those_of_an_undisturbed_run(ledg
     drawn = random.Random(4)
     kills = on_resume = 0
     ended: set[str] = set()
-    while kills < KILLS or resumable(ledger):
+    # Which of the moments fall into a resumed session depends on the machine: it goes on until enough of them did.
+    while (owed := kills < KILLS or on_resume < KILLS // 4) or resumable(ledger):
+        assert kills < 4 * KILLS
         there = resumable(ledger)
         process = begin(ledger, *(["--resume"] if there else [spec.name]))
-        if kills < KILLS and kill_after(process, ledger, drawn.randrange(45), drawn.uniform(0, 0.04)):
+        if owed and kill_after(process, ledger, drawn.randrange(45), drawn.uniform(0, 0.04)):
             kills += 1
             on_resume += bool(there)
-        elif kills >= KILLS:
+        elif not owed:
             process.communicate()
         assert gone(ledger)
         assert_sound(ledger)
@@ -102,7 +104,7 @@ def test_killed_at_forty_moments_the_trials_are_those_of_an_undisturbed_run(ledg
             assert trials_of(ledger, session) == EXPECTED
             ended.add(session)
     assert ended
-    assert on_resume >= KILLS // 10, "how many kills meet a resumed session depends on the machine; some must"
+    assert on_resume >= KILLS // 4
     assert git(ledger.root, "status", "--porcelain", "receipts") == ""
 
 
