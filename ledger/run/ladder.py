@@ -13,13 +13,14 @@ from attrs import define, evolve, field, frozen
 from ledger.core.words import Outcome, Role
 from ledger.receipt.model import Subject, Trial
 from ledger.run.boot import ALIVE, BootRunner, Rest
-from ledger.run.nodes import BootNodes, ControlTrials, is_of_nodes
+from ledger.run.nodes import BootNodes, ControlTrials
 from ledger.run.past import Done, TrialKey, Try, is_over, measured, wanted
 from ledger.run.records import Bench, BootResult
 from ledger.run.settle import settle, why_again
 from ledger.spec.model import GateSpec
 from ledger.spec.order import RANDOM, control_of
 from ledger.spec.plan import BootPlan, Plan
+from ledger.spec.readings import is_of_nodes
 
 
 @frozen(kw_only=True)
@@ -87,7 +88,8 @@ class Ladder:
     def _control_trials(self, boot: BootPlan) -> ControlTrials:
         """The trials of the last boot of the arm that a gate names, or of the control, but never those of ``boot`` itself."""
         spec = self.plan.spec
-        own = control_of(boot.arm, spec.rule, spec.arms) if spec.rule else self._base(boot)
+        base = boot.arm.base if boot.arm.role is Role.CANDIDATE else None
+        own = control_of(boot.arm, spec.rule, spec.arms) if spec.rule else base
 
         def control_trials(arm: str | None) -> Sequence[Trial] | None:
             control = arm or own
@@ -99,14 +101,11 @@ class Ladder:
 
         return control_trials
 
-    def _base(self, boot: BootPlan) -> str | None:
-        return boot.arm.base if boot.arm.role is Role.CANDIDATE else None
-
 
 def _is_settled(gate: GateSpec, boot: BootPlan, taken: Collection[TrialKey]) -> bool:
     """Whether a gate is about one measure whose trials were all taken before, so that a new boot has nothing for it to read."""
     about = {key for key in wanted(boot) if key[0] == gate.of}
-    return gate.when == "after" and not is_of_nodes(gate) and bool(about) and about <= set(taken)
+    return gate.when == "after" and not is_of_nodes(gate.reads) and bool(about) and about <= set(taken)
 
 
 def _subject(plan: Plan, boot: BootPlan) -> Subject:

@@ -30,6 +30,7 @@ from ledger.run.sides import ReadBlob
 from ledger.run.telemetry import TELEMETRY, Telemetry
 from ledger.spec.model import GateSpec, Site, Spec
 from ledger.spec.plan import BootPlan
+from ledger.spec.readings import is_of_nodes, room
 
 CUT_SHORT = "the runner was ended before this was read"
 
@@ -115,7 +116,7 @@ class BootNodes:
         during = joined([Evidence(nodes=self._names(), unread=unread), *sampled, *self._kernel_logs()])
         verdicts = [judge(gate, during) for gate in self._gates("during")]
         gates = self._gates("after")
-        read = self._read("after", (os.getpid(), *own)) if any(is_of_nodes(gate) for gate in gates) else Evidence()
+        read = self._read("after", (os.getpid(), *own)) if any(is_of_nodes(gate.reads) for gate in gates) else Evidence()
         for gate in gates:
             beside = self._sides(gate, trials)
             if beside is not None:
@@ -128,7 +129,7 @@ class BootNodes:
         for gate in (*self._gates("during"), *self._gates("after")):
             if gate.id in known:
                 continue
-            if gate.when == "during" or is_of_nodes(gate):
+            if gate.when == "during" or is_of_nodes(gate.reads):
                 verdicts.append(GateVerdict(gate=gate, holds=Holds.UNKNOWN, reason=CUT_SHORT))
             elif (beside := self._sides(gate, trials)) is not None:
                 verdicts.append(judge(gate, joined([Evidence(trials=tuple(trials)), beside])))
@@ -184,7 +185,7 @@ class BootNodes:
 
     def _sides(self, gate: GateSpec, trials: Sequence[Trial]) -> Evidence | None:
         """The blobs of the boot and of its control that a gate compares; None where there is no control to compare with."""
-        source = {"paired": sides.ITEMS, "greedy": sides.REPLIES}.get(gate.reads.partition(".")[0])
+        source = {"paired": sides.ITEMS, "greedy": sides.REPLIES}.get(room(gate.reads))
         if source is None:
             return Evidence()
         read, control = self.care.read_blob, self.control_trials(gate.against)
@@ -196,8 +197,3 @@ class BootNodes:
                 *sides.gather(source, sides.ARM, trials, read, gate.of),
             )
         )
-
-
-def is_of_nodes(gate: GateSpec) -> bool:
-    """Whether a gate reads the nodes, rather than the trials of a boot."""
-    return gate.reads.startswith(("host.", "manifest."))

@@ -16,9 +16,8 @@ from ledger.spec.endpoint import target
 from ledger.spec.load import Loaded
 from ledger.spec.model import ACTIONS, ENDPOINT, MAX_ENTRIES, Change, Lane, Site, Spec, StandIn
 from ledger.spec.order import control_of
+from ledger.spec.readings import is_of_nodes
 from ledger.spec.resolve import Resolved
-
-OF_NODES = ("host", "kernel", "manifest")
 
 
 def problems(spec: Loaded[Spec], site: Loaded[Site], arms: Mapping[str, Resolved], only: Collection[str]) -> Collected:
@@ -80,7 +79,7 @@ def _of_endpoints(spec: Spec, site: Site, arms: Mapping[str, Resolved]) -> Itera
     targets = [found for arm in arms.values() if (found := target(site, arm.declared.id, arm.line))]
     if not targets:
         return
-    unread = [gate.id for gate in spec.gates if gate.reads.partition(".")[0] in OF_NODES]
+    unread = [gate.id for gate in spec.gates if is_of_nodes(gate.reads)]
     if unread:
         yield f"not known here, so that they hold for no endpoint and block a verdict: {_gates(unread)}"
     if spec.hygiene:

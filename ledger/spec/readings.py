@@ -11,6 +11,7 @@ from attrs import frozen
 from ledger.core import metrics, units
 
 BEFORE, DURING, AFTER = "before", "during", "after"
+OF_NODES = ("host", "manifest", "kernel")
 
 
 @frozen(kw_only=True)
@@ -115,6 +116,16 @@ def find(name: str) -> Readable | None:
         return None
     dimension = units.UNITS[family.unit][0]
     return Readable(example=name, dimension=dimension, when=(AFTER,), about=family.definition, of="one measure; else all")
+
+
+def room(reads: str) -> str:
+    """What a reading is of: ``host``, ``requests``, ``greedy``; of a metric, its name."""
+    return reads.partition(".")[0]
+
+
+def is_of_nodes(reads: str) -> bool:
+    """Whether the nodes are read, rather than the trials of a boot."""
+    return room(reads) in OF_NODES
 
 
 def examples() -> Iterable[str]:

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from ledger.core.errors import did_you_mean
 from ledger.core.words import Verdict
-from ledger.spec import values
+from ledger.spec import readings, values
 from ledger.spec.bases import lines
 from ledger.spec.model import SAME_QUALITY, SAME_REPLIES, Arm, GateSpec, Restore, Spec
 from ledger.spec.order import control_of
@@ -105,8 +105,8 @@ def measures_of(restore: Restore) -> frozenset[str]:
 
 def reads_then(gate: GateSpec, measures: Collection[str]) -> bool:
     """Whether a gate of the spec can be read on a boot of ``measures`` alone, with no other arm to compare it with."""
-    room = gate.reads.partition(".")[0]
-    if room in ("host", "manifest", "kernel"):
+    room = readings.room(gate.reads)
+    if readings.is_of_nodes(gate.reads):
         return True
     if room in ("greedy", "paired"):
         return False
