@@ -37,6 +37,7 @@ from ledger.spec.docker_run import render, with_texts
 from ledger.spec.interpolate import interpolate, names
 from ledger.spec.model import ENDPOINT, Measure
 from ledger.spec.plan import BootPlan, Plan, RankPlan, make_plan, node_values
+from ledger.spec.restore import WHY_ADDED
 from ledger.store.ledger import Ledger
 
 
@@ -147,9 +148,9 @@ def added(made: Plan) -> Iterator[str]:
     for boot in made.boots:
         if boot.added:
             yield f"boot {boot.position} of {boot.arm.id} is added: {boot.added}"
-    for first in list(made.restores.values())[:1]:
-        which = first.arm.id if len(made.restores) == 1 else f"the arm that the verdicts leave ({', '.join(made.restores)})"
-        yield f"boot {first.position}, of {which}, is added: {first.added}"
+    if made.restores:
+        which = "" if len(made.restores) == 1 else "the arm that the verdicts leave: one of "
+        yield f"boot {made.count} of {which}{', '.join(made.restores)} is added: {WHY_ADDED}"
 
 
 def _show_commands(made: Plan) -> None:

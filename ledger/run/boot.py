@@ -28,15 +28,14 @@ from ledger.run.records import TEXT, Bench, BootResult
 from ledger.run.trial import TrialRunner, warm_up
 from ledger.run.watch import BootEnded, BootStarted, Phase
 from ledger.spec.factors import NOT_KNOWN_HERE, reported_factors, split
-from ledger.spec.model import ALIVE as OWN_ALIVE
-from ledger.spec.model import GateSpec
+from ledger.spec.model import SERVER_ALIVE, GateSpec
 from ledger.spec.plan import BootPlan
 
 NOTHING: Mapping[str, str] = {}
 LOG_TAIL = 4_000
 LOG_LIMIT = 4 * 2**20
 ALIVE = GateSpec(
-    id=OWN_ALIVE,
+    id=SERVER_ALIVE,
     text="the server lived until its last trial had ended",
     reads="server.exits",
     op="==",

@@ -40,7 +40,7 @@ ON_FAIL = ("block", "mark")
 ENDPOINT = "endpoint"  # the backend that starts nothing
 
 # The gates that the runner makes itself; a spec has none of these names.
-ALIVE, SAME_REPLIES, SAME_QUALITY = OWN_GATES = ("server-alive", "restored-replies", "restored-quality")
+SERVER_ALIVE, SAME_REPLIES, SAME_QUALITY = OWN_GATES = ("server-alive", "restored-replies", "restored-quality")
 
 # What a field is to the reader: the key of its table in the table above, or whatever keys of its table no other field takes.
 KEY: Mapping[str, str] = {"reads": "key"}

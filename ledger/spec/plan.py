@@ -24,7 +24,7 @@ from ledger.spec.endpoint import Target, target
 from ledger.spec.interpolate import interpolate, interpolate_stable
 from ledger.spec.joint import problems, remarks, too_large
 from ledger.spec.load import Loaded
-from ledger.spec.model import Arm, Container, FilePin, GateSpec, Lane, Measure, Node, Site, Spec
+from ledger.spec.model import ENDPOINT, Arm, Container, FilePin, GateSpec, Lane, Measure, Node, Restore, Site, Spec
 from ledger.spec.order import Slot, slots
 from ledger.spec.resolve import Resolved, resolve
 from ledger.spec.restore import WHY_ADDED, gates_of, may_stay, measures_of, reads_then
@@ -119,11 +119,8 @@ def make_plan(spec: Loaded[Spec], site: Loaded[Site], *, only: Collection[str] =
         _boot(position, slot, arms[slot.arm.id], spec.value, site.value) for position, slot in enumerate(order, start=1)
     )
     said = remarks(spec.value, site.value, {arm.id: arms[arm.id] for arm in chosen})
-    idle = "a run of some arms alone" if only else "an endpoint, which is never booted," if site.value.endpoints else None
-    if idle is not None and spec.value.restore is not None:
-        said = (*said, f"{idle} does not restore what stays")
-    again = _restores(boots, arms, spec.value, site.value) if idle is None else {}
-    return Plan(spec=spec.value, site=site.value, boots=boots, restores=again, remarks=said)
+    again, why = _restores(boots, arms, spec.value, site.value, narrowed=bool(only))
+    return Plan(spec=spec.value, site=site.value, boots=boots, restores=again, remarks=(*said, *why))
 
 
 def launch(boot: BootPlan, values: Mapping[str, str]) -> tuple[RankLaunch, ...]:
@@ -186,18 +183,27 @@ def _stand_alone(there: Target, site: Site) -> RankPlan:
     return RankPlan(rank=0, node=Node(name=site.name, host=there.host), argv=())
 
 
-def _restores(boots: Sequence[BootPlan], arms: Mapping[str, Resolved], spec: Spec, site: Site) -> dict[str, BootPlan]:
-    """For each arm that may stay, the boot that proves it, with the gates of the spec that it gives something to read."""
-    found = {}
-    for name in may_stay(spec):
-        assert spec.restore is not None
-        slot = Slot(arm=arms[name].arm, round=max(boot.round for boot in boots) + 1, added=WHY_ADDED)
-        boot = _boot(len(boots) + 1, slot, arms[name], spec, site)
-        wanted = measures_of(spec.restore)
-        kept = tuple(gate for gate in spec.gates if reads_then(gate, wanted))
-        measures = tuple(measure for measure in boot.measures if measure.id in wanted)
-        found[name] = attrs.evolve(boot, restores=True, measures=measures, gates=(*kept, *gates_of(spec.restore, name)))
-    return found
+def _restores(
+    boots: Sequence[BootPlan], arms: Mapping[str, Resolved], spec: Spec, site: Site, *, narrowed: bool
+) -> tuple[dict[str, BootPlan], tuple[str, ...]]:
+    """For each arm that may stay, the boot that proves it; or why none is made."""
+    if spec.restore is None:
+        return {}, ()
+    if narrowed:
+        return {}, ("a run of some arms alone does not restore what stays",)
+    if site.backend == ENDPOINT:
+        return {}, ("an endpoint is never booted, so that nothing is restored",)
+    slots_of = {name: Slot(arm=arms[name].arm, round=boots[-1].round + 1, added=WHY_ADDED) for name in may_stay(spec)}
+    made = {name: _boot(len(boots) + 1, slot, arms[name], spec, site) for name, slot in slots_of.items()}
+    return {name: _proving(boot, spec.restore) for name, boot in made.items()}, ()
+
+
+def _proving(boot: BootPlan, restore: Restore) -> BootPlan:
+    """The boot with the measures and gates that prove it, and those gates of the spec that then have something to read."""
+    wanted = measures_of(restore)
+    kept = tuple(gate for gate in boot.gates if reads_then(gate, wanted))
+    measures = tuple(measure for measure in boot.measures if measure.id in wanted)
+    return attrs.evolve(boot, restores=True, measures=measures, gates=(*kept, *gates_of(restore, boot.arm.id)))
 
 
 def _rank(rank: int, node: Node, arm: Resolved, site: Site) -> RankPlan:

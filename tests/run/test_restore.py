@@ -101,7 +101,7 @@ def test_the_plan_says_which_boot_is_added(ledger: Ledger, make_spec: MakeSpec, 
     assert run(["-C", str(ledger.root), "plan", spec.name]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "3 boots" in said
-    assert "boot 3, of the arm that the verdicts leave (base, faster), is added" in said
+    assert "boot 3 of the arm that the verdicts leave: one of base, faster is added" in said
     assert run(["-C", str(ledger.root), "plan", spec.name, "--json"]) == 0
     assert [boot["arm"] for boot in json.loads(capsys.readouterr().out)["restores"]] == ["base", "faster"]
 
