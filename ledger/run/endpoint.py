@@ -19,9 +19,8 @@ from ledger.core.clock import Clock
 from ledger.core.errors import BackendError, Collected
 from ledger.core.text import one_line
 from ledger.core.words import Outcome
-from ledger.instruments import probe
 from ledger.receipt.model import RankConfig
-from ledger.run.lane import POLL_S, PROBE_TIMEOUT_S, HttpLane, LiveLane, Readiness, log_path
+from ledger.run.lane import PROBE_TIMEOUT_S, HttpLane, LiveLane, Readiness, log_path
 from ledger.run.secrets import SHORTEST
 from ledger.spec.endpoint import Target
 from ledger.spec.plan import BootPlan
@@ -65,18 +64,11 @@ class EndpointLane(HttpLane):
     _first: Mapping[str, Any] | None = field(default=None, init=False)
 
     def wait_ready(self, within_s: float) -> Readiness:
-        """Try a one-token generation until it completes, the server refuses it for good, or the limit passes."""
-        reason = "the server did not answer"
-        while (left := within_s - self._elapsed()) > 0:
-            answer = self._token(min(left, PROBE_TIMEOUT_S))
-            if answer is None:
-                self._first = self.server_facts()
-                return Readiness(outcome=Outcome.READY, seconds=self._elapsed())
-            if FINAL.match(answer):
-                return Readiness(outcome=Outcome.FAILED, seconds=self._elapsed(), reason=answer)
-            reason = answer
-            self.clock.sleep(min(POLL_S, left))
-        return Readiness(outcome=Outcome.TIMEOUT, seconds=self._elapsed(), reason=f"not ready within {within_s:g} s: {reason}")
+        """As for any lane; once it is ready, what it says of itself is kept."""
+        ready = super().wait_ready(within_s)
+        if ready.outcome is Outcome.READY:
+            self._first = self.server_facts()
+        return ready
 
     def resolved(self) -> Sequence[RankConfig]:
         """Nothing was rendered, since nothing was started."""
@@ -99,8 +91,8 @@ class EndpointLane(HttpLane):
             return []
         return [Exit(rank=0, status=GONE, reason=f"the server answers no more: {answer}")]
 
-    def _token(self, timeout_s: float) -> str | None:
-        return probe.generate_once(self.base_url, self.model, timeout_s=timeout_s, api_key=self.api_key)
+    def _is_final(self, answer: str) -> bool:
+        return FINAL.match(answer) is not None
 
 
 def keys_of(targets: Iterable[Target], environment: Mapping[str, str]) -> dict[str, str]:

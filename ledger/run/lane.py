@@ -183,9 +183,11 @@ class HttpLane:
             if ended := self.exits():
                 told = ", ".join(str(item) for item in ended)
                 return Readiness(outcome=Outcome.FAILED, seconds=self._elapsed(), reason=told)
-            answer = probe.generate_once(self.base_url, self.model, timeout_s=min(left, PROBE_TIMEOUT_S), api_key=self.api_key)
+            answer = self._token(min(left, PROBE_TIMEOUT_S))
             if answer is None:
                 return Readiness(outcome=Outcome.READY, seconds=self._elapsed())
+            if self._is_final(answer):
+                return Readiness(outcome=Outcome.FAILED, seconds=self._elapsed(), reason=answer)
             reason = answer
             self.clock.sleep(min(POLL_S, left))
         return Readiness(outcome=Outcome.TIMEOUT, seconds=self._elapsed(), reason=f"not ready within {within_s:g} s: {reason}")
@@ -219,6 +221,14 @@ class HttpLane:
     def stop(self) -> None:
         """End every rank."""
         self.running.stop()
+
+    def _token(self, timeout_s: float) -> str | None:
+        """Have one token generated: None when it was, else why not."""
+        return probe.generate_once(self.base_url, self.model, timeout_s=timeout_s, api_key=self.api_key)
+
+    def _is_final(self, answer: str) -> bool:
+        """Whether waiting cannot mend it; a server that was started here may still be loading, whatever it answers."""
+        return False
 
     def _elapsed(self) -> float:
         return (self.clock.monotonic_ns() - self.started_ns) / 1e9
