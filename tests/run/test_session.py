@@ -415,3 +415,15 @@ def test_a_read_only_ledger_is_a_clear_error(ledger: Ledger, make_spec: MakeSpec
     assert done.returncode == 5
     assert "read-only" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_under_nohup_a_session_goes_on_when_the_terminal_is_gone(ledger: Ledger, make_spec: MakeSpec) -> None:
+    spec = make_spec(levels="[1]", server="--delay 0.03")
+    command = ["nohup", sys.executable, "-m", "ledger", "-C", str(ledger.root), "run", spec.name]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        while not any(ledger.receipts.rglob("*.json")):
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(60) == 0
+    assert any(isinstance(receipt.body, Trial) for receipt in receipts(ledger))
