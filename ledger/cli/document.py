@@ -14,10 +14,11 @@ from ledger.cli.state import State, json_option, pass_state
 from ledger.core.errors import ExitCode, Problem
 from ledger.publish.annotations import FORMATS, annotated
 from ledger.publish.check import Finding, check
-from ledger.publish.fill import filled, read_text, write_text
+from ledger.publish.fill import filled, read_text
 from ledger.publish.page import read_page
 from ledger.publish.values import fill_in
 from ledger.query.index import open_index
+from ledger.store import objects
 from ledger.store.ledger import Ledger
 from ledger.store.revision import receipts_at
 
@@ -41,7 +42,7 @@ def render(state: State, documents: tuple[Path, ...], as_json: bool) -> int:
             answers = fill_in(connection, page, partial(receipts_at, ledger))
             text = filled(page, answers)
             if text != page.text:
-                write_text(path, text)
+                objects.replace(path, text.encode())
             places = [(page.place(item.binding.at), item.problem) for item in answers if item.problem is not None]
             places += [(page.place(item.at), Problem(what=item.what)) for item in page.mistakes]
             done.append({"file": str(path), "bindings": len(answers), "changed": text != page.text, "problems": len(places)})

@@ -1,18 +1,16 @@
 """A page with its bindings filled in.
 
-What it does: puts what each binding should say between its comments, and writes the file whole or not at all. What it does not
-do: touch a character outside of them. Rule kept: what cannot be answered stays as it is, so nothing is lost to a typing mistake.
+What it does: puts what each binding should say between its comments. What it does not do: touch a character outside of them, or
+write a file. Rule kept: what cannot be answered stays as it is, so nothing is lost to a typing mistake.
 """
 
-import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from ledger.core.errors import UsageError
 from ledger.publish.page import Page
 from ledger.publish.values import Filled
-from ledger.store.objects import read, refused
+from ledger.store.objects import read
 
 MAX_BYTES = 8_000_000
 
@@ -38,25 +36,3 @@ def read_text(path: Path) -> str:
         return read(path, MAX_BYTES).decode("utf-8")
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8 at byte {error.start}") from error
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write the file whole, in place of the one that is there, with its permissions.
-
-    Raises:
-        StoreError: the disk or the system refuses; the old file is as it was.
-    """
-    real = path.resolve()
-    made: Path | None = None
-    try:
-        with tempfile.NamedTemporaryFile(dir=real.parent, prefix=f".{real.name}.", delete=False) as file:
-            made = Path(file.name)
-            file.write(text.encode("utf-8"))
-            file.flush()
-            os.fsync(file.fileno())
-        made.chmod(real.stat().st_mode & 0o777)
-        made.replace(real)
-    except OSError as error:
-        if made is not None:
-            made.unlink(missing_ok=True)
-        raise refused(error, path) from error

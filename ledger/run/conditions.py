@@ -6,14 +6,17 @@ says ``unknown``; the numbers count what this clone has booted, and are kept in 
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import orjson
 from attrs import frozen
 
 from ledger.backends.reach import Reach
+from ledger.core.errors import StoreError
 from ledger.run.evidence import Evidence
 from ledger.run.host import PROCESSES, count_processes, counters
+from ledger.store import objects
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 COLD, WARM, UNKNOWN = "cold", "warm", "unknown"
@@ -57,11 +60,11 @@ class HostBook:
             self._write()
 
     def _write(self) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         plain = {key: {"host_boot": item.host_boot, "boots": item.boots, "ended": item.ended} for key, item in self._seen.items()}
-        fresh = self._path.with_suffix(".new")
-        fresh.write_bytes(orjson.dumps(plain))
-        fresh.replace(self._path)
+        # Its loss costs numbers; a disk that is full is told by the next receipt, with a place that matters.
+        with suppress(StoreError, OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            objects.replace(self._path, orjson.dumps(plain))
 
 
 def host_conditions(nodes: Sequence[Reach], book: HostBook, now: float) -> dict[str, str]:

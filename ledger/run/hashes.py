@@ -5,11 +5,14 @@ a pin. Rules kept: losing the cache costs time alone; a full re-hash on demand b
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import orjson
 
 from ledger.backends.reach import Content, FileStatus, Reach
+from ledger.core.errors import StoreError
+from ledger.store import objects
 
 SAVE_EVERY = 64
 BytesDone = Callable[[int], None]
@@ -44,10 +47,9 @@ class HashCache:
         return found
 
     def save(self) -> None:
-        """Write what was learnt since the last time."""
+        """Write what was learnt since the last time; a disk that refuses costs the next run its time."""
         if self._unsaved:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            fresh = self._path.with_suffix(".new")
-            fresh.write_bytes(orjson.dumps(self._known))
-            fresh.replace(self._path)
+            with suppress(StoreError, OSError):
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                objects.replace(self._path, orjson.dumps(self._known))
             self._unsaved = 0

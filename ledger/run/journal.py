@@ -78,7 +78,7 @@ class Journal:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _append(fd, asdict(opening))
             temporary.rename(path)
-            _sync(folder)
+            objects.sync_folder(folder)
         except OSError as error:
             raise objects.refused(error, path) from error
         return cls(path, fd)
@@ -198,11 +198,3 @@ def _append(fd: int, value: Mapping[str, Any]) -> None:
 
 def _check(text: bytes) -> bytes:
     return hashlib.sha256(text).hexdigest()[:CHECK].encode()
-
-
-def _sync(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -92,11 +92,10 @@ def allow(ledger: Ledger) -> str:
     path = folder_of(ledger) / ALLOWED
     try:
         objects.make_folder(path.parent, ledger.root)
-        temporary = path.with_suffix(f".{os.getpid()}.tmp")
-        temporary.write_text(blobs.store, encoding="utf-8")
-        temporary.replace(path)
+        objects.make_folder(ledger.scratch, ledger.root)
     except OSError as error:
         raise objects.refused(error, path) from error
+    objects.replace(path, blobs.store.encode(), scratch=ledger.scratch)
     return blobs.store
 
 

@@ -64,10 +64,31 @@ def put_pieces(path: Path, pieces: Iterable[bytes], *, root: Path, scratch: Path
         make_folder(scratch, root)
         temporary = _write(scratch, path.name, pieces)
         temporary.rename(path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         raise refused(error, path) from error
     return True
+
+
+def replace(path: Path, data: bytes, *, scratch: Path | None = None) -> None:
+    """Write ``data`` to ``path`` durably, whole or not at all, in the place and with the permissions of a file that is there.
+
+    It is written in ``scratch`` first, on the same disk, or beside ``path``.
+
+    Raises:
+        StoreError: the disk refuses; what was there is as it was.
+    """
+    try:
+        temporary = _write(scratch or path.parent, path.name, [data])
+        try:
+            if path.exists():
+                temporary.chmod(path.stat().st_mode & 0o777)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise refused(error, path) from error
 
 
 def read(path: Path | str, limit: int) -> bytes:
@@ -112,7 +133,7 @@ def make_folder(folder: Path, root: Path) -> None:
             mode = here.lstat().st_mode
         except FileNotFoundError:
             here.mkdir(exist_ok=True)
-            _sync_folder(here.parent)
+            sync_folder(here.parent)
             mode = here.lstat().st_mode
         if not stat.S_ISDIR(mode) and here != root:
             raise StoreError(Problem(what="not a folder, and a link is never followed", place=Place(file=str(here))))
@@ -126,7 +147,7 @@ def new_folder(folder: Path, root: Path) -> None:
     """
     make_folder(folder.parent, root)
     folder.mkdir()
-    _sync_folder(folder.parent)
+    sync_folder(folder.parent)
 
 
 def sweep(scratch: Path) -> int:
@@ -207,11 +228,16 @@ def _link(temporary: Path, path: Path, data: bytes) -> bool:
         temporary.rename(path)
     finally:
         temporary.unlink(missing_ok=True)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
     return True
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Have the names in ``folder`` on disk.
+
+    Raises:
+        OSError: the disk refuses.
+    """
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(fd)

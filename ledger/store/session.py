@@ -49,7 +49,8 @@ class SessionWriter:
         self._last: str | None = None
         self._paths: list[Path] = []
         self._is_mine = False
-        objects.sweep(ledger.scratch)
+        for place in (ledger.scratch, ledger.state):
+            objects.sweep(place)
 
     @classmethod
     def resume(cls, ledger: Ledger, session: str, *, clock: Clock, tool: Tool) -> Self:

@@ -183,3 +183,33 @@ def test_a_killed_writer_leaves_no_name_and_what_it_left_is_swept(root: Path, st
     assert objects.sweep(scratch) == 1
     assert set(left_in(root)) == {mine, scratch / "somebody.tmp"}
     assert objects.sweep(root / "nowhere") == 0
+
+
+def test_a_replaced_file_has_the_permissions_of_the_old_one_and_leaves_nothing_beside_it(root: Path) -> None:
+    path = root / "post.md"
+    objects.replace(path, b"one")
+    path.chmod(0o640)
+    objects.replace(path, b"two")
+    assert path.read_bytes() == b"two"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert left_in(root) == [path]
+
+
+REPLACED = (
+    FULL.partition("put(")[0].partition("def put")[0]
+    + """
+objects.replace(root / "post.md", b"old")
+try:
+    objects.replace(root / "post.md", bytes(4 << 20))
+except StoreError as error:
+    print(error)
+print(sorted(path.name for path in root.rglob("*") if path.is_file()), (root / "post.md").read_bytes())
+"""
+)
+
+
+def test_a_full_disk_leaves_the_old_file_as_it_was(root: Path) -> None:
+    done = in_namespace('mount -t tmpfs -o size=1m tmpfs "$0"', root, REPLACED)
+    assert "post.md" in done.stdout, done.stderr
+    assert "the disk is full" in done.stdout
+    assert done.stdout.splitlines()[-1] == "['post.md'] b'old'"
