@@ -8,7 +8,6 @@ the name of the variable is kept.
 
 import hashlib
 import hmac
-import os
 import re
 import secrets
 from collections.abc import Collection, Mapping, Sequence
@@ -16,6 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from attrs import frozen
+
+from ledger.core.errors import Place, Problem, StoreError
+from ledger.store import objects
 
 NAMED = re.compile(
     r"(?i)(?:^|[_-])(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|API[_-]?KEY|ACCESS[_-]?KEY|PRIVATE[_-]?KEY|AUTH)$"
@@ -33,19 +35,26 @@ _BEARER = re.compile(r"(?i)\b(?P<scheme>Bearer|Basic)[ ](?P<value>[A-Za-z0-9+/=.
 _FLAG = re.compile(r"--?[A-Za-z][\w-]*")
 PREFIX = "secret:hmac-sha256:"
 SHORTEST = 8
+KEY_BYTES = 32
 
 
 def load_key(state: Path) -> bytes:
-    """The clone's own key: 32 bytes in ``<state>/secret.key``, made on first use and readable by its owner alone."""
+    """The clone's own key: 32 bytes in ``<state>/secret.key``, made on first use and readable by its owner alone.
+
+    Raises:
+        StoreError: it cannot be written or read, or is cut: secrets under it would be no secrets.
+    """
     path = state / "secret.key"
-    state.mkdir(parents=True, exist_ok=True)
-    try:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return path.read_bytes()
-    with os.fdopen(fd, "wb") as file:
-        key = secrets.token_bytes(32)
-        file.write(key)
+    if not path.exists():
+        try:
+            objects.put(path, secrets.token_bytes(KEY_BYTES), root=state.parent, scratch=state / "tmp", mode=0o600)
+        except StoreError:
+            if not path.exists():
+                raise  # and not another process that was first
+    key = objects.read(path, 2 * KEY_BYTES)
+    if len(key) != KEY_BYTES:
+        hint = "remove it: a new one is made, and secrets of earlier receipts no longer show whether they are equal to new ones"
+        raise StoreError(Problem(what=f"a key of {len(key)} bytes", place=Place(file=str(path)), hint=hint))
     return key
 
 

@@ -35,7 +35,7 @@ _PIECE = 1 << 20
 _TO_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
-def put(path: Path, data: bytes, *, root: Path, scratch: Path) -> bool:
+def put(path: Path, data: bytes, *, root: Path, scratch: Path, mode: int = 0o644) -> bool:
     """Write ``data`` to ``path`` durably; whether it is new there. ``path`` and ``scratch`` are below ``root``, on one disk.
 
     Raises:
@@ -46,7 +46,7 @@ def put(path: Path, data: bytes, *, root: Path, scratch: Path) -> bool:
             return False
         make_folder(path.parent, root)
         make_folder(scratch, root)
-        return _link(_write(scratch, path.name, [data]), path, data)
+        return _link(_write(scratch, path.name, [data], mode), path, data)
     except OSError as error:
         raise refused(error, path) from error
 
@@ -172,10 +172,11 @@ def is_alive(process: str) -> bool:
     return True
 
 
-def refused(error: OSError, path: Path | str) -> StoreError:
-    """What the system refused, as an error with a way out."""
+def refused(error: OSError, path: Path | str | None) -> StoreError:
+    """What the system refused, as an error with a way out; ``path`` is None where the system does not say of what."""
     what = "a link stands where a file should" if error.errno == errno.ELOOP else (error.strerror or str(error)).lower()
-    return StoreError(Problem(what=what, place=Place(file=str(path)), hint=_HINTS.get(error.errno or 0)))
+    place = Place(file=str(path)) if path is not None else None
+    return StoreError(Problem(what=what, place=place, hint=_HINTS.get(error.errno or 0)))
 
 
 def _read_regular(fd: int, path: Path | str, limit: int) -> bytes:
@@ -202,9 +203,9 @@ def _is_there(path: Path, data: bytes) -> bool:
     raise StoreError(Problem(what="other bytes stand under this name already", place=Place(file=str(path)), hint="ledger verify"))
 
 
-def _write(scratch: Path, name: str, pieces: Iterable[bytes]) -> Path:
+def _write(scratch: Path, name: str, pieces: Iterable[bytes], mode: int = 0o644) -> Path:
     temporary = scratch / f"{os.getpid()}.{os.urandom(6).hex()}.{name[:16]}.tmp"
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     try:
         with os.fdopen(fd, "wb") as file:
             file.writelines(pieces)

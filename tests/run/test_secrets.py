@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger.core.errors import StoreError
 from ledger.instruments.base import Read, StreamRecord, Transcript
 from ledger.run.masking import masked
 from ledger.run.secrets import PREFIX, Concealer, load_key, places, secrets_in
@@ -150,3 +151,12 @@ def test_headers_that_carry_secrets_are_concealed() -> None:
     assert "zzz" not in str(record)
     assert "hunter2" not in str(record)
     assert record.headers["x-request-id"] == "7"
+
+
+def test_a_key_that_was_cut_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state/secret.key").write_bytes(b"")
+    with pytest.raises(StoreError) as caught:
+        load_key(tmp_path / "state")
+    assert "a key of 0 bytes" in str(caught.value)
+    assert "remove it" in str(caught.value)
