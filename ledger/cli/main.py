@@ -164,7 +164,7 @@ def _show_problems(error: LedgerError) -> None:
 
 def _show_fault(error: OSError, debug: bool) -> int:
     """What a disk or the system refused where nobody was prepared for it; no defect of this program."""
-    found = refused(error, Path(os.fsdecode(error.filename)) if error.filename else Path())
+    found = refused(error, Path(os.fsdecode(error.filename)) if error.filename else None)
     _show_problems(found)
     if debug:
         traceback.print_exc()

@@ -10,7 +10,7 @@ import platform
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -27,7 +27,7 @@ from ledger.cli.screen import show_json, show_remark
 from ledger.cli.sites import SpecAndSite
 from ledger.cli.state import State, json_option, pass_state
 from ledger.core.clock import Clock, SystemClock, stamp
-from ledger.core.errors import ExitCode, StoreError, UsageError
+from ledger.core.errors import ExitCode, LedgerError, StoreError, UsageError
 from ledger.instruments.base import Instrument
 from ledger.receipt.model import Source, Tool
 from ledger.run.conditions import HostBook
@@ -96,28 +96,43 @@ def _session(
     writer, before = asked.writer(ledger, clock, this_tool(), instruments)
     holder = Holder(pid=os.getpid(), host=platform.node(), session=writer.session, since=stamp(clock.now()))
     with held(locks_folder(os.environ), [rank.node.host for boot in plan.boots for rank in boot.ranks], holder):
-        checks = checks_of(ledger, backends.get(plan.site.backend), view, rehash=rehash)
+        backend = backends.get(plan.site.backend)
+        checks = checks_of(ledger, backend, view, rehash=rehash)
         check_all_pins(plan, checks)
-        start = _starter(plan, clock, cancel)
+        start = _starter(plan, backend, clock, cancel)
+        conceal = concealer_of(ledger, asked.found)
         # The session's folder is there before its journal, so that a journal always has a session to resume.
-        sources = _sources(writer, asked.found, concealer_of(ledger, asked.found))
+        sources = _sources(writer, asked.found, conceal)
         journal = asked.journal(ledger, writer, clock, instruments)
         try:
-            bench = _bench(ledger, writer, start, instruments, asked.found, checks, sources, journal)
-            try:
+            bench = _bench(ledger, writer, start, instruments, conceal, checks, sources, journal)
+            with _committed(lambda: _commit(ledger, writer, plan, view, journal)):
                 summary = run_session(bench, plan, before)
-            finally:
-                journal.note("commit")
-                _commit(ledger, writer, plan, view)
             journal.end()
+        except BaseException:
+            show_remark(f"session {writer.session} did not end: ledger run --resume {writer.session}")
+            raise
         finally:
             journal.close()
     return writer.session, summary
 
 
-def _starter(plan: Plan, clock: Clock, cancel: threading.Event) -> Starting:
+@contextmanager
+def _committed(commit: Callable[[], None]) -> Iterator[None]:
+    """What was recorded is committed whatever ends the session, and what ended it is the error that is told."""
+    try:
+        yield
+    except BaseException:
+        try:
+            commit()
+        except LedgerError as error:
+            show_remark(f"what was recorded is on disk, and is not committed: {error}")
+        raise
+    commit()
+
+
+def _starter(plan: Plan, backend: Backend, clock: Clock, cancel: threading.Event) -> Starting:
     """What starts the boots of a plan, or takes up the servers that are up."""
-    backend = backends.get(plan.site.backend)
     if plan.site.backend != ENDPOINT:
         return BackendStarter(backend=backend, clock=clock, cancel=cancel)
     keys = keys_of([boot.endpoint for boot in plan.boots if boot.endpoint], os.environ)
@@ -129,12 +144,11 @@ def _bench(
     writer: SessionWriter,
     start: Starting,
     instruments: dict[str, Instrument],
-    found: SpecAndSite,
+    conceal: Concealer,
     checks: Checks,
     sources: tuple[Source, Source],
     journal: Journal,
 ) -> Bench:
-    conceal = concealer_of(ledger, found)
     return Bench(
         recorder=writer,
         start=start,
@@ -172,12 +186,14 @@ def checks_of(ledger: Ledger, backend: Backend, watch: Watcher, *, rehash: bool 
 
 def concealer_of(ledger: Ledger, found: SpecAndSite) -> Concealer:
     """What hides secrets of this clone's runs: by name, by shape, and by the values that spec and environment hold."""
-    asked = [lane.env for lane in found.spec.value.lanes.values()] + [arm.change.env for arm in found.spec.value.arms]
-    asked += [stand_in.env for stand_in in found.site.value.stand_ins.values()]
+    spec, site = found.spec.value, found.site.value
+    asked = [lane.env for lane in spec.lanes.values()] + [arm.change.env for arm in spec.arms]
+    asked += [node.env for node in site.nodes] + [stand_in.env for stand_in in site.stand_ins.values()]
+    asked += [change.env for stand_in in site.stand_ins.values() for change in stand_in.arms.values()]
     return Concealer(
         key=load_key(ledger.state),
         places=places(ledger.root, sys.prefix, str(Path.home())),
-        known=secrets_in(os.environ, *asked, named=[each.api_key_env or "" for each in found.site.value.endpoints.values()]),
+        known=secrets_in(os.environ, *asked, named=[each.api_key_env or "" for each in site.endpoints.values()]),
     )
 
 
@@ -208,8 +224,9 @@ def interruptible(cancel: threading.Event) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _commit(ledger: Ledger, writer: SessionWriter, plan: Plan, view: LiveView) -> None:
+def _commit(ledger: Ledger, writer: SessionWriter, plan: Plan, view: LiveView, journal: Journal) -> None:
     """One commit of the session's files, and of whatever a killed session left on disk."""
+    journal.note("commit")
     left = set(uncommitted(ledger)) - set(writer.paths)
     remarks = [f"{len(left)} files that an earlier session left uncommitted are committed too"] if left else []
     title = f"receipts: {plan.spec.name}, session {writer.session}"

@@ -33,6 +33,7 @@ from ledger.query.ingest import (
     sql,
 )
 from ledger.store.ledger import Ledger
+from ledger.store.objects import refused
 
 FILE = "index.duckdb"
 LOCK = "index.lock"
@@ -80,7 +81,10 @@ def _current(ledger: Ledger) -> Connection:
         connection = _try_current(path, seen)
         if connection is not None:
             return connection
-        catch_up(ledger, path, seen)
+        try:
+            catch_up(ledger, path, seen)
+        except OSError as error:
+            raise refused(error, path) from error
     return _open(path, read_only=True, limit_s=OPEN_FOR_S)
 
 

@@ -139,6 +139,8 @@ def _opened(ledger: Ledger) -> Iterator[_Repository]:
     except GitCommandError as error:
         hint = "the receipts are on disk; mend it, and the next run commits them"
         raise StoreError(Problem(what="git refused", value=_words(error), hint=hint)) from error
+    except OSError as error:
+        raise objects.refused(error, error.filename or repository.folder) from error
 
 
 def _discover(root: Path) -> _Repository:

@@ -26,7 +26,7 @@ from ledger.run.telemetry import figures_of
 from ledger.store.ledger import Ledger
 from ledger.store.verify import Checked, verify
 from tests.builder import git, new_ledger
-from tests.run.conftest import SERVER, MakeSpec
+from tests.run.conftest import SERVER, SITE, MakeSpec
 
 FASTER = """
 [[arms]]
@@ -140,9 +140,14 @@ def test_an_override_that_the_launcher_drops_is_told(ledger: Ledger, make_spec: 
     assert [item.field for item in boot.agreement.differences] == ["rank 0 env.KEPT"]
 
 
-def test_a_secret_that_the_server_gives_away_reaches_no_file(ledger: Ledger, make_spec: MakeSpec) -> None:
+@pytest.mark.parametrize("of_the_node", [False, True])
+def test_a_secret_that_the_server_gives_away_reaches_no_file(ledger: Ledger, make_spec: MakeSpec, of_the_node: bool) -> None:
     secret = "-".join(["correct", "horse", "battery"])
-    ledger_run(ledger, make_spec(server="--mode echoes", env=f'MY_API_KEY = "{secret}"'))
+    said = f'MY_API_KEY = "{secret}"'
+    spec = make_spec(server="--mode echoes", env="" if of_the_node else said)
+    if of_the_node:
+        (ledger.root / "site.toml").write_text(f"{SITE}env = {{ {said} }}\n")
+    ledger_run(ledger, spec)
     (trial,) = trials(ledger)
     assert trial.requests.failed == 0
     assert "C1" in trial.figures
@@ -247,23 +252,28 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+@pytest.mark.parametrize("left", [0, 40, 64, 120])
 def test_a_full_disk_is_a_clear_error_and_the_session_goes_on_when_there_is_room(
-    small_disk: Path, make_spec: MakeSpec, ledger: Ledger, capsys: pytest.CaptureFixture[str]
+    small_disk: Path, make_spec: MakeSpec, ledger: Ledger, capsys: pytest.CaptureFixture[str], left: int
 ) -> None:
     full = new_ledger(small_disk / "repo")
     for name in ("small.toml", "site.toml"):
         spec = make_spec().parent / name
         (full.root / name).write_text(spec.read_text())
     filler = small_disk / "filler"
-    size = os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize - 64 * 1024
+    size = os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize - left * 1024
     filler.write_bytes(b"x" * max(0, size))
     capsys.readouterr()
     assert ledger_run(full, full.root / "small.toml") == 5
     said = capsys.readouterr().err
-    assert "full" in said or "space" in said
+    assert "no space left on device" in said.lower()
+    assert f"{full.root}/" in said, "what could not be written is named"
     assert "Traceback" not in said
     filler.unlink()
     assert [item.code for item in verify(full, Checked())] == []
+    for past in resumable(full):
+        assert f"ledger run --resume {past.opening.session}" in said
+        assert run(["-C", str(full.root), "run", "--resume"]) == 0
     assert ledger_run(full, full.root / "small.toml") == 0
     assert trials(full)
     assert_sound(full)
