@@ -18,7 +18,7 @@ from ledger.cli.screen import show_json, show_line, show_remark, show_table
 from ledger.cli.state import State, json_option, pass_state
 from ledger.core.clock import SystemClock
 from ledger.core.digest import short
-from ledger.core.errors import ExitCode
+from ledger.core.errors import ExitCode, LedgerError
 from ledger.receipt import codec
 from ledger.receipt.model import Receipt
 from ledger.run.regate import Regated, new_receipt, regate
@@ -40,7 +40,10 @@ def regate_command(state: State, spec: Path, dry_run: bool, as_json: bool) -> in
     """
     found = load_spec(state.directory / spec).value
     ledger = Ledger.find(state.directory)
-    made = regate(found, _receipts(ledger), ledger.read_blob)
+    lost: list[LedgerError] = []
+    made = regate(found, _receipts(ledger, lost), ledger.read_blob)
+    for error in lost:
+        show_remark(f"left out: {error}", "yellow")
     if made and not dry_run:
         _write(ledger, found.name, made)
     if as_json:
@@ -50,9 +53,15 @@ def regate_command(state: State, spec: Path, dry_run: bool, as_json: bool) -> in
     return ExitCode.NO if any(item.blocked is not None for item in made) else ExitCode.YES
 
 
-def _receipts(ledger: Ledger) -> Iterator[tuple[str, Receipt]]:
+def _receipts(ledger: Ledger, lost: list[LedgerError]) -> Iterator[tuple[str, Receipt]]:
+    """Every receipt; why one cannot be read goes to ``lost``, and the others are judged all the same."""
     for stored in ledger.walk():
-        yield stored.digest, codec.decode(load(stored))
+        try:
+            receipt = codec.decode(load(stored))
+        except LedgerError as error:
+            lost.append(error)
+        else:
+            yield stored.digest, receipt
 
 
 def _write(ledger: Ledger, spec: str, made: list[Regated]) -> None:

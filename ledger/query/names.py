@@ -10,7 +10,7 @@ import re
 import duckdb
 
 from ledger.core.digest import PREFIX, short
-from ledger.core.errors import NotFoundError, Problem, did_you_mean
+from ledger.core.errors import NotFoundError, Place, Problem, did_you_mean
 
 _NAME = re.compile(r"(?:(?P<spec>[^:/~]+):)?(?P<arm>[^:/~]+)(?:/(?P<measure>[^~]+))?(?:~(?P<back>[0-9]{1,6}))?")
 _HEX = re.compile(r"(?:sha256:)?(?P<hex>[0-9a-f]{4,64})")
@@ -42,7 +42,20 @@ def _by_digest(connection: duckdb.DuckDBPyConnection, digits: str, name: str) ->
     if len(rows) > 1:
         listed = ", ".join(f"{short(digest, 16)} ({kind}, {session})" for digest, kind, session in rows[:LISTED])
         raise NotFoundError(Problem(what="several receipts begin so", value=name, hint=f"give more digits: {listed}"))
+    if not rows and (bad := _damaged(connection, digits)):
+        path, reason = bad
+        raise NotFoundError(
+            Problem(what=f"this file is no receipt: {reason}", place=Place(file=path), value=name, hint="ledger verify says more")
+        )
     return str(rows[0][0]) if rows else None
+
+
+def _damaged(connection: duckdb.DuckDBPyConnection, digits: str) -> tuple[str, str] | None:
+    """A file that has the name of such a receipt and is none, below ``receipts/``, and why."""
+    row = connection.execute(
+        "SELECT path, reason FROM bad WHERE starts_with(split_part(path, '/', -1), ?) LIMIT 1", [digits]
+    ).fetchone()
+    return (str(row[0]), str(row[1])) if row else None
 
 
 def _by_words(connection: duckdb.DuckDBPyConnection, name: str, words: re.Match[str]) -> str:

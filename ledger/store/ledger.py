@@ -210,7 +210,7 @@ class Ledger:
 def _checked(data: bytes, wanted: Descriptor, path: Path) -> bytes:
     """The bytes of a blob, if they are those that its descriptor names."""
     if len(data) != wanted.size or digest.of_bytes(data) != wanted.digest:
-        raise StoreError(Problem(what="the blob's bytes are not those of its name and size", value=str(path)))
+        raise StoreError(Problem(what="the blob's bytes are not those of its name and size", place=Place(file=str(path))))
     return data
 
 
@@ -222,7 +222,9 @@ def load(stored: Stored) -> bytes:
     """
     data = bytes_of(stored)
     if digest.of_bytes(data) != stored.digest:
-        raise StoreError(Problem(what="the bytes are not those of the name", value=str(stored.path), hint="ledger verify"))
+        raise StoreError(
+            Problem(what="the bytes are not those of the name", place=Place(file=str(stored.path)), hint="ledger verify")
+        )
     return data
 
 

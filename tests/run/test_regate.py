@@ -120,3 +120,17 @@ def test_a_limit_that_changed_without_its_version_is_told(ledger: Ledger, ran: P
     raised(ran, 'value = "1 MiB"', 'value = "2 MiB"')
     assert regate(ledger, ran) == 2
     assert "raise its version to 2" in capsys.readouterr().err
+
+
+def test_a_receipt_that_was_damaged_is_named_and_the_others_are_judged(
+    ledger: Ledger, ran: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raised(ran, 'op = ">="\nvalue = "1 MiB"', 'op = ">="\nversion = 2\nvalue = "900 TiB"')
+    (trial, *_) = [each for each in ledger.walk() if ledger.read(each.digest).kind == "trial"]
+    trial.path.write_bytes(trial.path.read_bytes()[:-9])
+    assert regate(ledger, ran, "--dry-run") == 1
+    said = capsys.readouterr()
+    assert "would be refused" in said.out
+    assert f"left out: {trial.path}: the bytes are not those of the name" in said.err
+    assert run(["-C", str(ledger.root), "show", trial.digest.removeprefix("sha256:")[:12]]) == 4
+    assert f"{trial.path.name}: this file is no receipt" in capsys.readouterr().err
