@@ -24,6 +24,9 @@ class State(StrEnum):
     REPORTED = "reported"
 
 
+SOUND = (State.HOLDS, State.REPORTED)
+
+
 def decimals_of(says: str) -> int:
     """How many decimals the written number has.
 

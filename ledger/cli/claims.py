@@ -10,7 +10,7 @@ import secrets
 import click
 from rich.text import Text
 
-from ledger.analysis.claims import State, agrees, decimals_of
+from ledger.analysis.claims import SOUND, State, agrees, decimals_of
 from ledger.cli.author import author_of
 from ledger.cli.run import this_tool
 from ledger.cli.screen import show_json, show_line, show_remark, show_table
@@ -28,7 +28,6 @@ from ledger.store.git import commit_paths
 from ledger.store.ledger import Ledger
 from ledger.store.session import SessionWriter
 
-SOUND = (State.HOLDS, State.REPORTED)
 STYLES = {State.HOLDS: "green", State.REPORTED: "", State.STALE: "yellow", State.FALSE: "red", State.LOST: "red"}
 
 

@@ -6,6 +6,7 @@ its words stay the same, wherever its line moves.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from ledger.core.text import one_line
@@ -41,17 +42,22 @@ def as_github(found: Found) -> list[object]:
 
 
 def as_gitlab(found: Found) -> list[object]:
-    """A code quality report."""
-    return [
-        {
-            "description": _message(item),
-            "check_name": f"ledger/{item.kind}",
-            "fingerprint": hashlib.sha256(f"{file}\0{item.kind}\0{item.what}\0{number}".encode()).hexdigest(),
-            "severity": "major",
-            "location": {"path": file, "lines": {"begin": item.line}},
-        }
-        for number, (file, item) in enumerate(found)
-    ]
+    """A code quality report. Equal findings of a page are told apart by their count."""
+    seen: Counter[str] = Counter()
+    report: list[object] = []
+    for file, item in found:
+        words = f"{file}\0{item.kind}\0{item.what}"
+        seen[words] += 1
+        report.append(
+            {
+                "description": _message(item),
+                "check_name": f"ledger/{item.kind}",
+                "fingerprint": hashlib.sha256(f"{words}\0{seen[words]}".encode()).hexdigest(),
+                "severity": "major",
+                "location": {"path": file, "lines": {"begin": item.line}},
+            }
+        )
+    return report
 
 
 FORMATS: Mapping[str, Callable[[Found], list[object]]] = {

@@ -5,17 +5,18 @@ does). Rules kept: all findings at once, in the page's order; a finding about a 
 reason; a page that is bound to nothing is a finding, since nothing could ever go stale in it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
 from attrs import frozen
 
+from ledger.analysis.claims import SOUND
 from ledger.core.digest import short
 from ledger.core.errors import shorten
 from ledger.publish.loose import loose_numbers
 from ledger.publish.orientation import reversed_words
 from ledger.publish.page import Page
-from ledger.publish.values import SOUND, Filled, fill_in, why
+from ledger.publish.values import Filled, fill_in, why
 from ledger.query.ingest import Connection
 from ledger.query.moment import Revision
 
@@ -46,8 +47,9 @@ class Finding:
 
 def check(connection: Connection, page: Page, revision: Revision | None = None) -> list[Finding]:
     """Everything about ``page`` that the ledger does not bear out, in the page's order."""
-    found = list(_own_mistakes(page))
-    for item in fill_in(connection, page, revision):
+    filled = fill_in(connection, page, revision)
+    found = list(_own_mistakes(page, filled))
+    for item in filled:
         found += _of_binding(connection, page, item)
     for at, text in loose_numbers(page):
         hint = "bind it: <!--= question -->, or say why not: <!--! reason -->…<!--/-->"
@@ -55,12 +57,12 @@ def check(connection: Connection, page: Page, revision: Revision | None = None) 
     return sorted(found, key=lambda item: (item.line, item.column))
 
 
-def _own_mistakes(page: Page) -> Iterator[Finding]:
+def _own_mistakes(page: Page, filled: Sequence[Filled]) -> Iterator[Finding]:
     for mistake in page.mistakes:
         yield _finding(page, mistake.at, Kind.SYNTAX, mistake.what)
     if not page.bindings:
         yield _finding(page, 0, Kind.NO_BINDING, "no figure of this page is bound to the ledger")
-    noted = [item for item in page.bindings if "note" in item.style.split()]
+    noted = [item.binding for item in filled if item.style.note]
     if noted and not any(item.kind == "notes" for item in page.bindings):
         hint = "add <!--= notes --><!--/--> on lines of its own"
         yield _finding(page, noted[0].at, Kind.NO_NOTES, "the marks of this figure stand nowhere on the page", hint)

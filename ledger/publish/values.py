@@ -6,10 +6,10 @@ is a problem with the binding's place; text of a receipt is escaped before it en
 figure or into the page's notes.
 """
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
+from functools import cached_property
 
-from attrs import evolve, field, frozen
+from attrs import define, evolve, field, frozen
 
 from ledger.analysis.claims import State
 from ledger.core.errors import LedgerError, Problem, UsageError, did_you_mean
@@ -17,14 +17,13 @@ from ledger.core.text import visible
 from ledger.publish.formats import as_markdown, people_cells, pivot
 from ledger.publish.page import Binding, Page
 from ledger.publish.style import Style, marks, read_style, written
-from ledger.query.ask import Answer, Row, answer
+from ledger.query.ask import Answer, Row, answer, in_words
 from ledger.query.causes import Cause, causes
 from ledger.query.claims import ClaimNow, claims_now
 from ledger.query.ingest import Connection
 from ledger.query.language import Ask, parse
 from ledger.query.moment import Revision
 
-SOUND = (State.HOLDS, State.REPORTED)
 SINCE = "superseded since"
 # What Markdown or HTML would take for its own, in text that comes from a receipt.
 _OWN = str.maketrans({"<": "&lt;", "`": "'", "[": "\\[", "]": "\\]", "|": "\\|", "*": "\\*", "\n": " "})
@@ -48,7 +47,8 @@ class Filled:
 
 def fill_in(connection: Connection, page: Page, revision: Revision | None = None) -> list[Filled]:
     """What every binding of ``page`` should say, in the page's order. ``revision`` gives what a git revision holds."""
-    found = [_filled(connection, page, revision, item) for item in page.bindings]
+    asked = _Asked(connection=connection, page=page, revision=revision)
+    found = [_filled(asked, item) for item in page.bindings]
     noted = "".join(f"\n- {_name(item)}: {marks_of(item)}" for item in found if item.style.note and item.row is not None)
     notes = f"\n{noted}\n\n" if noted else ""
     return [Filled(binding=item.binding, text=notes) if item.binding.kind == "notes" else item for item in found]
@@ -69,60 +69,78 @@ def escaped(text: str) -> str:
     return visible(text, keep=frozenset("\n")).translate(_OWN)
 
 
-def _filled(connection: Connection, page: Page, revision: Revision | None, binding: Binding) -> Filled:
+@define(kw_only=True)
+class _Asked:
+    """The questions of one page: each is put to the ledger once, however often it stands there."""
+
+    connection: Connection
+    page: Page
+    revision: Revision | None
+    _answers: dict[tuple[str, str | None], Answer] = field(factory=dict, init=False)
+
+    def question(self, text: str) -> Ask:
+        """The question in ``text``, about the page's moment where it names none."""
+        asked = parse(text)
+        if self.page.as_of is not None and asked.as_of is None:
+            asked = parse(f'{text} as-of:"{self.page.as_of}"')
+        return asked
+
+    def answer(self, ask: Ask) -> Answer:
+        """What the ledger says to it."""
+        key = ask.text, ask.as_of.text if ask.as_of is not None else None
+        if key not in self._answers:
+            self._answers[key] = answer(self.connection, ask, revision=self.revision)
+        return self._answers[key]
+
+    @cached_property
+    def claims(self) -> Mapping[str, ClaimNow]:
+        """The claims that count, by name."""
+        return {item.name: item for item in claims_now(self.connection)}
+
+
+def _filled(asked: _Asked, binding: Binding) -> Filled:
     if binding.kind == "notes":
         return Filled(binding=binding)
+    ask = None
     try:
         style = read_style(binding.style)
-        work = {"table": _table, "claim": _claim, "value": _value}[binding.kind]
-        return work(partial(_ask, connection, page, revision), connection, binding, style)
+        claim = _claim(asked, binding) if binding.kind == "claim" else None
+        if claim is not None and claim.state is State.REPORTED and claim.now is None:
+            return Filled(binding=binding, text=f"{escaped(claim.says)} (reported claim)", style=style, claim=claim)
+        ask = asked.question(claim.expression if claim is not None else binding.question)
+        found = asked.answer(ask)
+        if binding.kind == "table":
+            return Filled(binding=binding, text=_table(found, style), ask=ask, style=style)
+        row = _dated(asked, found)
+        return Filled(binding=binding, text=_beside(row, style), row=row, ask=ask, style=style, claim=claim)
     except LedgerError as error:
-        return Filled(binding=binding, problem=error.problems[0])
+        return Filled(binding=binding, ask=ask, problem=error.problems[0])
 
 
-Asker = Callable[[str], Answer]
+def _claim(asked: _Asked, binding: Binding) -> ClaimNow:
+    if binding.question not in asked.claims:
+        hint = did_you_mean(binding.question, asked.claims)
+        raise UsageError(Problem(what="no claim of this name counts", value=binding.question, hint=hint))
+    return asked.claims[binding.question]
 
 
-def _ask(connection: Connection, page: Page, revision: Revision | None, question: str) -> Answer:
-    asked = parse(question)
-    if page.as_of is not None and asked.as_of is None:
-        asked = parse(f'{question} as-of:"{page.as_of}"')
-    return answer(connection, asked, revision=revision)
+def _dated(asked: _Asked, found: Answer) -> Row:
+    """The one row of an answer; one about an earlier moment says so where a correction has made it another since."""
+    row, ask = _one(found), found.ask
+    if ask.as_of is None or not _superseded_since(asked, ask, row):
+        return row
+    return evolve(row, marks=tuple(dict.fromkeys((*row.marks, f"as of {ask.as_of.text}", SINCE))))
 
 
-def _value(ask: Asker, connection: Connection, binding: Binding, style: Style) -> Filled:
-    found = ask(binding.question)
-    row = _one(found)
-    if found.ask.as_of is not None and _superseded_since(connection, found.ask, row):
-        row = _marked(row, f"as of {found.ask.as_of.text}", SINCE)
-    return Filled(binding=binding, text=_beside(row, style), row=row, ask=found.ask, style=style)
-
-
-def _claim(ask: Asker, connection: Connection, binding: Binding, style: Style) -> Filled:
-    there: Mapping[str, ClaimNow] = {item.name: item for item in claims_now(connection)}
-    if binding.question not in there:
-        raise UsageError(
-            Problem(what="no claim of this name counts", value=binding.question, hint=did_you_mean(binding.question, there))
-        )
-    claim = there[binding.question]
-    if claim.now is None:
-        return Filled(binding=binding, text=f"{escaped(claim.says)} (reported claim)", style=style, claim=claim)
-    found = ask(claim.expression)
-    row = _one(found)
-    return Filled(binding=binding, text=_beside(row, style), row=row, ask=found.ask, style=style, claim=claim)
-
-
-def _table(ask: Asker, connection: Connection, binding: Binding, style: Style) -> Filled:
-    found = ask(binding.question)
+def _table(found: Answer, style: Style) -> str:
     if not found.rows:
-        raise UsageError(Problem(what="no figure answers this", value=binding.question, hint="ledger query shows what there is"))
+        raise UsageError(Problem(what="no figure answers this", value=found.ask.text, hint="ledger query shows what there is"))
     if found.ask.across is not None:
         columns, rows = pivot(found, found.ask.across.text)
     else:
-        rows = [{**people_cells(row), "value": written(row, style)} for row in found.rows]
-        rows = [{**cells, "marks": ", ".join(row.marks)} for cells, row in zip(rows, found.rows, strict=True)]
+        rows = [{**people_cells(row), "value": written(row, style), "marks": ", ".join(row.marks)} for row in found.rows]
         columns = list(rows[0])
-    return Filled(binding=binding, text=f"\n\n{as_markdown(columns, rows)}\n", ask=found.ask, style=style)
+    return f"\n\n{as_markdown(columns, rows)}\n"
 
 
 def _one(found: Answer) -> Row:
@@ -131,24 +149,19 @@ def _one(found: Answer) -> Row:
     if not found.rows:
         what, hint = "no figure answers this", "it was corrected away, or never measured; ledger query --all shows struck ones"
     else:
-        named = "; ".join(" ".join([*row.dims.values(), row.metric, row.evidence]) for row in found.rows[:6])
-        what, hint = f"a figure in a sentence is one, and this question has {len(found.rows)}", f"narrow it to one of: {named}"
+        what = f"a figure in a sentence is one, and this question has {len(found.rows)}"
+        hint = f"narrow it to one of: {in_words(found.rows)}"
     raise UsageError(Problem(what=what, value=found.ask.text, hint=hint))
 
 
-def _superseded_since(connection: Connection, ask: Ask, then: Row) -> bool:
+def _superseded_since(asked: _Asked, ask: Ask, then: Row) -> bool:
     """Whether the figure was another at that moment than it is now, because of a correction."""
-    assert ask.as_of is not None
-    now = parse(f"{ask.text[: ask.text.index('as-of:')].rstrip()}")
+    now = evolve(ask, as_of=None)
     try:
-        rows = answer(connection, now).rows
+        rows = asked.answer(now).rows
     except LedgerError:
         rows = ()
-    return [row.value for row in rows] != [then.value] and bool(causes(connection, now))
-
-
-def _marked(row: Row, *more: str) -> Row:
-    return evolve(row, marks=tuple(dict.fromkeys((*row.marks, *more))))
+    return [row.value for row in rows] != [then.value] and bool(causes(asked.connection, now))
 
 
 def _beside(row: Row, style: Style) -> str:

@@ -27,6 +27,7 @@ STRUCK_THEN = "struck_then"
 SAME_THEN = "same_config_then"
 # How many metrics are asked for at once without a look at how many figures they have, and how many figures are pooled at once.
 FEW = 6
+LISTED = 6
 PORTION = 400_000
 
 
@@ -126,6 +127,11 @@ def reported(connection: Connection, ask: Ask, tables: Tables, then: Then | None
         )
         for record in _records(connection, statement)
     )
+
+
+def in_words(rows: Sequence[Row]) -> str:
+    """The first few rows, each with what tells it from the others."""
+    return "; ".join(" ".join([*row.dims.values(), row.metric, row.evidence]) for row in rows[:LISTED])
 
 
 def inputs_of(connection: Connection, ask: Ask) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from ledger.analysis.claims import State, state_of
 from ledger.analysis.currency import in_force
 from ledger.core.errors import LedgerError, Problem, UsageError
 from ledger.core.words import Evidence
-from ledger.query.ask import Row, answer, inputs_of
+from ledger.query.ask import Row, answer, in_words, inputs_of
 from ledger.query.index import corrections
 from ledger.query.language import Ask, parse
 
@@ -53,8 +53,7 @@ def evaluate(connection: duckdb.DuckDBPyConnection, expression: str) -> Evaluate
     asked = parse(expression)
     rows = known(answer(connection, asked).rows)
     if len(rows) != 1:
-        named = "; ".join(" ".join([*row.dims.values(), row.metric, row.evidence]) for row, _ in rows[:6])
-        hint = f"narrow it to one of: {named}" if rows else "ledger query shows what there is"
+        hint = f"narrow it to one of: {in_words([row for row, _ in rows])}" if rows else "ledger query shows what there is"
         raise UsageError(
             Problem(what=f"a claim is about one figure, and this question has {len(rows)}", value=expression, hint=hint)
         )

@@ -8,9 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.cli.main import run
+from ledger.publish import values
 from ledger.publish.fill import filled
 from ledger.publish.page import read_page
 from ledger.publish.values import Filled
+from ledger.query.ask import Answer, answer
+from ledger.query.ingest import Connection
+from ledger.query.language import Ask
+from ledger.query.moment import Revision
 from ledger.store.ledger import Ledger
 from tests.builder import Builder
 
@@ -115,6 +120,87 @@ def test_a_planted_correction_is_named_at_each_place(
 def test_what_is_not_so_is_found(page: Path, capsys: pytest.CaptureFixture[str], text: str, kind: str) -> None:
     page.write_text(text)
     assert kind in {item["kind"] for item in findings(page, capsys)}
+
+
+def test_a_figure_that_was_corrected_away_is_told_with_its_reason(
+    page: Path, ledger: Ledger, build: Builder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, only = build.arm("c", {"C6": 90.0})
+    page.write_text("x <!--= C6 of c | .1f -->90.0 (n=1 boot)<!--/-->\n")
+    assert findings(page, capsys) == []
+    assert run(["-C", str(ledger.root), "correct", only, "--retract", "--reason", "a wrong image", "--yes"]) == 0
+    (found,) = findings(page, capsys)
+    assert (found["kind"], found["line"]) == ("question", 1)
+    assert "no figure answers this" in str(found["what"])
+    assert "retract: a wrong image" in str(found["what"])
+    text = page.read_text()
+    assert call(page, "render") == 1
+    assert page.read_text() == text, "what cannot be answered is left as it was"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<!--= as-of: {then} -->\nx <!--= C6 of c spec:exp -->",
+        "---\nledger-as-of: {then}\n---\nx <!--= C6 of c spec:exp -->",
+        "x <!--= C6 of c as-of:{then} spec:exp -->",
+    ],
+)
+def test_a_page_about_a_day_says_what_was_true_then_and_that_it_is_not_any_more(
+    page: Path, ledger: Ledger, build: Builder, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    _, only = build.arm("c", {"C6": 90.0})
+    then = "2026-10-19"
+    assert run(["-C", str(ledger.root), "correct", only, "--retract", "--reason", "a wrong image", "--yes"]) == 0
+    page.write_text(text.format(then=then) + "<!--/-->\n")
+    assert call(page, "render") == 0
+    assert "90 (n=1 boot" in page.read_text()
+    assert "superseded since" in page.read_text()
+    assert findings(page, capsys) == []
+
+
+def test_a_claim_on_a_page_is_a_finding_until_it_is_claimed_again(
+    page: Path, ledger: Ledger, build: Builder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, again = build.arm("b", {"C6": 160.0})
+    claim = ["-C", str(ledger.root), "claim", "C6 of b / C6 of a", "--name", "b-over-a", "--by", "me", "--says"]
+    assert run([*claim, "1.37"]) == 0
+    page.write_text("x <!--= claim: b-over-a | .2f --><!--/-->\n")
+    assert call(page, "render") == 0
+    assert findings(page, capsys) == []
+    assert run(["-C", str(ledger.root), "correct", again, "--retract", "--reason", "a warm cache", "--yes"]) == 0
+    kinds = {item["kind"] for item in findings(page, capsys)}
+    assert kinds == {"differs", "claim"}
+    assert call(page, "render") == 0
+    (found,) = findings(page, capsys)
+    assert found["kind"] == "claim"
+    assert "is false: retract: a warm cache" in str(found["what"])
+
+
+def test_a_finding_keeps_its_fingerprint_when_its_line_moves(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def fingerprints() -> list[str]:
+        capsys.readouterr()
+        assert call(page, "check", "--format", "gitlab") == 1
+        return sorted(item["fingerprint"] for item in json.loads(capsys.readouterr().out))
+
+    page.write_text("x <!--= C6 of a | .1f -->7<!--/-->\n\ny <!--= C6 of b | .1f -->8<!--/--> <!--= C6 of b | .1f -->8<!--/-->\n")
+    first = fingerprints()
+    assert len(set(first)) == 3
+    page.write_text("9 s\n\n" + page.read_text())
+    assert set(first) < set(fingerprints())
+
+
+def test_a_question_is_put_once_however_often_it_stands_on_a_page(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def counted(connection: Connection, ask: Ask, *, revision: Revision | None = None) -> Answer:
+        asked.append(ask.text)
+        return answer(connection, ask, revision=revision)
+
+    monkeypatch.setattr(values, "answer", counted)
+    page.write_text("<!--= C6 of a | .1f --><!--/--> and <!--= C6 of a | ,.0f --><!--/--> and <!--= C6 of b --><!--/-->\n")
+    assert call(page, "render") == 0
+    assert asked == ["C6 of a", "C6 of b"]
 
 
 PIECES = st.one_of(
