@@ -31,6 +31,7 @@ from ledger.store.session import SessionWriter
 from ledger.store.verify import Checked, verify
 
 NEW = 1000
+BINDINGS = 500
 # The rows that others stand beside, by what they are a floor of.
 FLOORS = {
     "question": "  floor: DuckDB open + query",
@@ -196,6 +197,18 @@ def questions(ledger: Ledger, repeats: int) -> Iterator[Line]:
     yield Line(what=FLOORS["question"], seconds=timed(floor, 3 * repeats))
 
 
+def page(ledger: Ledger, repeats: int) -> Line:
+    """A page of ``BINDINGS`` figures and ratios, half of them asked for twice, checked against the ledger by a whole process."""
+    metrics = ("C1", "C2", "C6", "ttft@C1", "ttft@C6", "prefill@500")
+    plain = [f"{metric} of {arm}" for metric in metrics for arm in synthetic.ARMS]
+    ratios = [f"{metric} of {arm} / {metric} of control" for metric in metrics for arm in synthetic.ARMS if arm != "control"]
+    asked = [*plain, *ratios]
+    path = ledger.state / "page.md"
+    path.write_text("".join(f"x <!--= {asked[number % len(asked)]} | .2f --><!--/-->\n" for number in range(BINDINGS)))
+    program(ledger.root, "render", str(path))
+    return whole(f"check a page of {BINDINGS} bindings", ledger.root, repeats, "check", str(path), floor=PLAIN)
+
+
 def show(lines: list[Line], count: int) -> None:
     """The table, in Markdown; a ratio is of medians, of a row over the one that is its floor."""
     medians = {line.what: statistics.median(line.seconds) for line in lines}
@@ -230,7 +243,7 @@ def main() -> None:
     options = parser.parse_args()
     ledger = prepare(options.folder, options.receipts, options.corrections, options.packed)
     ledger.state.mkdir(exist_ok=True)
-    lines = [rebuild(ledger), *questions(ledger, options.repeats), catch_up(ledger, options.repeats)]
+    lines = [rebuild(ledger), *questions(ledger, options.repeats), page(ledger, options.repeats), catch_up(ledger, options.repeats)]
     lines += [*record(ledger, options.repeats), *commit(ledger), *check(ledger, options.repeats)]
     show(lines, options.receipts)
     print(f"\npeak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")
