@@ -243,7 +243,12 @@ def main() -> None:
     options = parser.parse_args()
     ledger = prepare(options.folder, options.receipts, options.corrections, options.packed)
     ledger.state.mkdir(exist_ok=True)
-    lines = [rebuild(ledger), *questions(ledger, options.repeats), page(ledger, options.repeats), catch_up(ledger, options.repeats)]
+    lines = [
+        rebuild(ledger),
+        *questions(ledger, options.repeats),
+        page(ledger, options.repeats),
+        catch_up(ledger, options.repeats),
+    ]
     lines += [*record(ledger, options.repeats), *commit(ledger), *check(ledger, options.repeats)]
     show(lines, options.receipts)
     print(f"\npeak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB")

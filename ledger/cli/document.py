@@ -52,7 +52,8 @@ def render(state: State, documents: tuple[Path, ...], as_json: bool) -> int:
         show_json(done)
     else:
         for item in done:
-            show_line(f"{item['file']}: {item['bindings']} bindings, {'written' if item['changed'] else 'as they were'}")
+            count = f"{item['bindings']} binding" + ("" if item["bindings"] == 1 else "s")
+            show_line(f"{item['file']}: {count}, {'written' if item['changed'] else 'as before'}")
     return ExitCode.NO if any(item["problems"] for item in done) else ExitCode.YES
 
 
@@ -65,7 +66,7 @@ def check_command(state: State, documents: tuple[Path, ...], style: str, as_json
     """Say what in DOCUMENTS the ledger does not bear out: exit code 0 when nothing, 1 when something.
 
     \b
-    ledger check docs/example/round2-post.md
+    ledger check post.md
     """
     ledger = Ledger.find(state.directory)
     found: list[tuple[str, Finding]] = []
